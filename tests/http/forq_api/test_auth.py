@@ -22,20 +22,11 @@ async def lock_out(api: Api, client: str = CLIENT) -> None:
         assert await ask(api, WRONG, client) == (401, "unauthorized")
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        b"",
-        b"x",
-        SECRET[:-1].encode(),
-        SECRET.encode() + b"s",
-        SECRET.upper().encode(),
-        b"\xff" * 32,
-        b"ApiKey",
-    ],
-)
-async def test_f8_wrong_keys(api: Api, key: bytes):
-    assert await ask(api, {b"x-api-key": key}) == (401, "unauthorized")
+async def test_f8_wrong_keys(api: Api):
+    right = SECRET.encode()
+    for key in (b"", b"x", right[:-1], right + b"s", right.upper(), b"\xff" * 32, b"ApiKey"):
+        assert await ask(api, {b"x-api-key": key}) == (401, "unauthorized"), key
+        api.seconds.value += limits.AUTH_WINDOW_SECONDS
 
 
 async def test_f8_no_key(api: Api):
@@ -129,9 +120,8 @@ async def test_f8_the_throttle_is_shared_with_the_metrics(api: Api):
     assert (await api.handler(request)).status == 200
 
 
-@pytest.mark.parametrize(
-    ("header", "client"),
-    [
+def test_f8_the_rightmost_forwarded_address_counts_if_the_proxy_is_trusted():
+    for header, client in (
         (None, CLIENT),
         (b"", CLIENT),
         (b" ", CLIENT),
@@ -141,12 +131,11 @@ async def test_f8_the_throttle_is_shared_with_the_metrics(api: Api):
         (b"198.51.100.1,", CLIENT),
         (b"\xff", "\xff"),
         (b"x" * 10_000, "x" * 64),
-    ],
-)
-def test_f8_the_rightmost_forwarded_address_counts_if_the_proxy_is_trusted(header: bytes | None, client: str):
-    request = make_request("GET", "/", headers={} if header is None else {b"x-forwarded-for": header})
-    assert client_address(request, trust_proxy_headers=True) == client
-    assert client_address(request, trust_proxy_headers=False) == CLIENT
+    ):
+        headers = {} if header is None else {b"x-forwarded-for": header}
+        request = make_request("GET", "/", headers=headers)
+        assert client_address(request, trust_proxy_headers=True) == client
+        assert client_address(request, trust_proxy_headers=False) == CLIENT
 
 
 async def test_f8_behind_a_trusted_proxy_clients_are_locked_out_one_by_one(api: Api):

@@ -49,17 +49,17 @@ def in_path(key: str) -> str:
     return "".join(f"%{byte:02X}" for byte in key.encode())
 
 
-@pytest.mark.parametrize("key", KEYS, ids=ascii)
-def test_d08_a_key_is_the_same_over_both_versions(http: httpx.Client, url: str, key: str):
-    path = f"/api/v1/queues/q/keys/{in_path(key)}"
-    created = http.put(path, json={"content": "m"})
-    assert created.status_code == 201
+def test_d08_a_key_is_the_same_over_both_versions(http: httpx.Client, url: str):
     with ForqClient(url, SECRET) as client:
-        found = client.keyed_message("q", key)
-        assert found is not None
-        assert found.message.id == created.json()["id"]
-        assert client.drop_key("q", key)
-    assert http.get(path).status_code == 404
+        for key in KEYS:
+            path = f"/api/v1/queues/q/keys/{in_path(key)}"
+            created = http.put(path, json={"content": "m"})
+            assert created.status_code == 201, key
+            found = client.keyed_message("q", key)
+            assert found is not None
+            assert found.message.id == created.json()["id"]
+            assert client.drop_key("q", key)
+            assert http.get(path).status_code == 404
 
 
 def test_a_key_of_two_hundred_characters_and_one_more(http: httpx.Client):
@@ -71,10 +71,10 @@ def test_a_key_of_two_hundred_characters_and_one_more(http: httpx.Client):
         assert (refused.status_code, refused.json()["code"]) == (400, "bad_request.key.invalid")
 
 
-@pytest.mark.parametrize("path", ["%00", "%FF", "%ED%A0%80", ""])
-def test_what_is_no_key(http: httpx.Client, path: str):
-    refused = http.delete(f"/api/v1/queues/q/keys/{path}")
-    assert (refused.status_code, refused.json()["code"]) == (400, "bad_request.key.invalid")
+def test_what_is_no_key(http: httpx.Client):
+    for path in ("%00", "%FF", "%ED%A0%80", ""):
+        refused = http.delete(f"/api/v1/queues/q/keys/{path}")
+        assert (refused.status_code, refused.json()["code"]) == (400, "bad_request.key.invalid")
 
 
 def test_a_path_that_a_client_shortened_removes_no_queue(http: httpx.Client, url: str):

@@ -55,7 +55,7 @@ async def test_ten_attributes_of_the_longest_are_allowed_however_they_are_writte
     assert (await api.call("POST", "q/stages/s/pages/0", body)).status == 200
 
 
-@pytest.mark.parametrize("entry", [b"0", b"{}", b'{"content":""}'])
+@pytest.mark.parametrize("entry", [b"0", b'{"content":""}'])
 async def test_a_batch_with_too_many_entries_is_not_read_to_its_end(api: Api, entry: bytes):
     body = b'{"messages":[' + b",".join([entry] * 200_000) + b"]}"
 

@@ -1,4 +1,7 @@
-"""Waiting for a message: contract F3, and what happens to a message whose consumer went away."""
+"""Waiting for a message (F3): what happens to a message whose consumer went away, and to who waits when it all ends.
+
+Who is served, when, and for how long is tested in `tests/faces`, with both endpoints.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +16,6 @@ from support.actors import all_idle
 from support.forq_api import SECRET, Api, json_of, make_request
 
 WAITING = ["GET messages", "POST messages/receive"]
-WAIT_SECONDS = limits.WAIT_MS_MAX / 1_000
 
 
 class Consumer:
@@ -63,32 +65,6 @@ def content_of(answer: Response | None) -> str:
 async def ready(api: Api) -> int:
     await all_idle()
     return api.broker.known.counts()["q"].ready
-
-
-@pytest.mark.parametrize("kind", WAITING)
-async def test_f3_a_waiting_consumer_gets_the_next_message(
-    api: Api, kind: str, mock_clock: trio.testing.MockClock
-):
-    async with trio.open_nursery() as nursery:
-        first, second = await park(api, nursery, kind), await park(api, nursery, kind)
-        assert api.broker.known.waiting("q") == 2
-        await api.send("1", "2")
-    assert [content_of(first.answer), content_of(second.answer)] == ["1", "2"]
-
-
-@pytest.mark.parametrize("kind", WAITING)
-async def test_f3_nothing_comes(api: Api, kind: str, mock_clock: trio.testing.MockClock):
-    async with trio.open_nursery() as nursery:
-        consumer = await park(api, nursery, kind)
-        mock_clock.jump(WAIT_SECONDS - 0.001)
-        await all_idle()
-        assert consumer.answer is None
-        mock_clock.jump(0.001)
-    assert consumer.answer is not None
-    if kind.startswith("GET"):
-        assert (consumer.answer.status, consumer.answer.body) == (204, b"")
-    else:
-        assert json_of(consumer.answer) == {"messages": []}
 
 
 @pytest.mark.parametrize("kind", WAITING)

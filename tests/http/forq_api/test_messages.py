@@ -1,6 +1,7 @@
-"""Forq's own endpoints as its published clients use them: contract F1 to F6."""
+"""Forq's own endpoints as its published clients use them: what they take and answer (contract F1 to F6).
 
-from uuid import UUID
+What it means is tested in `tests/conformance`, and in `tests/faces`, which call these endpoints, too.
+"""
 
 import pytest
 
@@ -32,16 +33,6 @@ async def test_f1_f3_a_sent_message_is_received(api: Api):
     assert message["content"] == "Grüße\n\u0000"
 
 
-async def test_f2_the_id_is_a_uuid_of_version_7(api: Api):
-    await api.send("m")
-    assert UUID((await api.receive())["id"]).version == 7
-
-
-async def test_f3_messages_come_in_order_and_once(api: Api):
-    await api.send("1", "2", "3")
-    assert [(await api.receive())["content"] for _ in range(3)] == ["1", "2", "3"]
-
-
 async def test_f1_a_delayed_message_comes_when_it_is_due(api: Api):
     due = START_MS + 5_000
     await api.call("POST", "q/messages", {"content": "later", "processAfter": due})
@@ -51,25 +42,21 @@ async def test_f1_a_delayed_message_comes_when_it_is_due(api: Api):
     assert (await api.receive())["content"] == "later"
 
 
-@pytest.mark.parametrize(
-    ("offset_ms", "answer"),
-    [
-        (-limits.PROCESS_AFTER_GRACE_MS - 1, (400, "bad_request.body.processAfter.in_past")),
-        (-limits.PROCESS_AFTER_GRACE_MS, (204, "")),
-        (-limits.PROCESS_AFTER_GRACE_MS + 1, (204, "")),
-        (limits.PROCESS_AFTER_AHEAD_MS_MAX - 1, (204, "")),
-        (limits.PROCESS_AFTER_AHEAD_MS_MAX, (204, "")),
-        (limits.PROCESS_AFTER_AHEAD_MS_MAX + 1, (400, "bad_request.body.processAfter.too_far")),
-    ],
-)
-async def test_f1_range_of_process_after(api: Api, offset_ms: int, answer: tuple[int, str]):
-    response = await api.call("POST", "q/messages", {"content": "m", "processAfter": START_MS + offset_ms})
-    assert (response.status, json_of(response)["code"] if response.body else "") == answer
+async def test_f1_range_of_process_after(api: Api):
+    earliest, latest = -limits.PROCESS_AFTER_GRACE_MS, limits.PROCESS_AFTER_AHEAD_MS_MAX
+    for offset_ms, answer in (
+        (earliest - 1, (400, "bad_request.body.processAfter.in_past")),
+        (earliest, (204, "")),
+        (latest, (204, "")),
+        (latest + 1, (400, "bad_request.body.processAfter.too_far")),
+    ):
+        body = {"content": "m", "processAfter": START_MS + offset_ms}
+        response = await api.call("POST", "q/messages", body)
+        assert (response.status, json_of(response)["code"] if response.body else "") == answer
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
+async def test_f1_other_values_of_process_after(api: Api):
+    for value, code in (
         (b"-1", "bad_request.body.processAfter.in_past"),
         (b"0", "bad_request.body.processAfter.in_past"),
         (b"9223372036854775808", "bad_request.body.processAfter.too_far"),
@@ -81,11 +68,9 @@ async def test_f1_range_of_process_after(api: Api, offset_ms: int, answer: tuple
         (b'"1700000000000"', "bad_request.body.invalid"),
         (b"[]", "bad_request.body.invalid"),
         (b"NaN", "bad_request.body.invalid"),
-    ],
-)
-async def test_f1_other_values_of_process_after(api: Api, value: bytes, code: str):
-    body = b'{"content":"m","processAfter":' + value + b"}"
-    assert await api.code("POST", "q/messages", body) == (400, code)
+    ):
+        body = b'{"content":"m","processAfter":' + value + b"}"
+        assert await api.code("POST", "q/messages", body) == (400, code), value[:20]
     assert api.broker.known.counts() == {}
 
 
@@ -94,7 +79,7 @@ async def test_f1_process_after_null_is_none(api: Api):
     assert (await api.receive())["content"] == "m"
 
 
-@pytest.mark.parametrize("letter", ["x", "ü", "€", "😀"])
+@pytest.mark.parametrize("letter", ["x", "😀"])
 async def test_f1_content_is_measured_in_utf8_bytes(api: Api, letter: str):
     most = limits.CONTENT_BYTES_MAX // len(letter.encode()) * letter
     assert (await api.call("POST", "q/messages", {"content": most})).status == 204
@@ -131,47 +116,33 @@ async def test_f1_unknown_and_repeated_members(api: Api):
     assert (await api.receive())["content"] == "b"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        ".",
-        "..",
-        "%2E%2E",
-        "a" * 65,
-        "a b",
-        "a%2Fb",
-        "%00",
-        "%FF",
-        "%C3%BC",
-        "a%0A",
-        "a+b",
-        "a,b",
-        "ü",
-        "%",
-        "a" * 65 + "-dlq",
-    ],
+NO_NAMES = (
+    *("", ".", "..", "%2E%2E", "a" * 65, "a b", "a%2Fb", "%00", "%FF", "%C3%BC", "a%0A", "a+b", "a,b"),
+    *("ü", "%", "a" * 65 + "-dlq"),
 )
-async def test_f2_invalid_queue_names(api: Api, name: str):
+
+
+async def test_f2_invalid_queue_names(api: Api):
     answer = (400, "bad_request.queue.invalid_name")
-    assert await api.code("POST", f"/api/v1/queues/{name}/messages", {"content": "m"}) == answer
-    assert await api.code("GET", f"/api/v1/queues/{name}/messages") == answer
-    assert await api.code("POST", f"/api/v1/queues/{name}/messages/{UNKNOWN_ID}/ack") == answer
-    assert await api.code("POST", f"/api/v1/queues/{name}/messages/{UNKNOWN_ID}/nack") == answer
+    for name in NO_NAMES:
+        assert await api.code("POST", f"/api/v1/queues/{name}/messages", {"content": "m"}) == answer
+        assert await api.code("GET", f"/api/v1/queues/{name}/messages") == answer
+        assert await api.code("POST", f"/api/v1/queues/{name}/messages/{UNKNOWN_ID}/ack") == answer
+        assert await api.code("POST", f"/api/v1/queues/{name}/messages/{UNKNOWN_ID}/nack") == answer
     assert api.broker.known.counts() == {}
 
 
-@pytest.mark.parametrize("name", ["a", "a" * 64, "A.b_c-9", "...", "-", "a%2Eb"])
-async def test_f2_valid_queue_names(api: Api, name: str):
-    await api.send("m", queue=name)
-    assert (await api.receive(name.replace("%2E", ".")))["content"] == "m"
+async def test_f2_valid_queue_names(api: Api):
+    for name in ("a", "a" * 64, "A.b_c-9", "...", "-", "a%2Eb"):
+        await api.send("m", queue=name)
+        assert (await api.receive(name.replace("%2E", ".")))["content"] == "m"
 
 
-@pytest.mark.parametrize("name", ["q-dlq", "-dlq", "a" * 64 + "-dlq", "q%2Ddlq"])
-async def test_f2_nobody_sends_to_a_dead_letter_queue(api: Api, name: str):
+async def test_f2_nobody_sends_to_a_dead_letter_queue(api: Api):
     answer = (400, "bad_request.queue.produce_to_dlq")
-    assert await api.code("POST", f"{name}/messages", {"content": "m"}) == answer
-    assert await api.code("POST", f"{name}/messages/batch", {"messages": []}) == answer
+    for name in ("q-dlq", "-dlq", "a" * 64 + "-dlq", "q%2Ddlq"):
+        assert await api.code("POST", f"{name}/messages", {"content": "m"}) == answer
+        assert await api.code("POST", f"{name}/messages/batch", {"messages": []}) == answer
 
 
 @pytest.mark.parametrize("receipt", [False, True])
@@ -182,47 +153,35 @@ async def test_f4_ack_removes_the_message(api: Api, receipt: bool):
     assert await api.code("GET", f"q/messages/{message['id']}") == (404, "not_found.message")
 
 
-async def test_f4_ack_without_receipt_is_idempotent(api: Api):
-    assert await settle(api, "ack", UNKNOWN_ID) == (204, "")
-
-
-async def test_f4_ack_without_receipt_leaves_a_ready_message_alone(api: Api):
-    await api.send("m")
-    (peeked,) = json_of(await api.call("GET", "q/peek"))["messages"]
-    assert await settle(api, "ack", peeked["id"]) == (204, "")
-    assert (await api.receive())["id"] == peeked["id"]
+@pytest.mark.parametrize("verb", ["ack", "nack"])
+async def test_f4_f5_without_a_receipt_it_is_idempotent(api: Api, verb: str):
+    assert await settle(api, verb, UNKNOWN_ID) == (204, "")
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
 async def test_f4_f5_fencing(api: Api, verb: str):
-    await api.send("1", "2")
-    first, second = await api.receive(), await api.receive()
+    """Ids and receipts in capitals are the same; what else is not current is told apart in tests/faces."""
+    await api.send("m")
+    message = await api.receive()
     not_found = (404, "not_found.message")
-    assert await settle(api, verb, first["id"], second["receipt"]) == not_found
-    assert await settle(api, verb, UNKNOWN_ID, UNKNOWN_RECEIPT) == not_found
-    assert await settle(api, verb, first["id"], UNKNOWN_ID) == not_found
-    assert await settle(api, verb, first["id"], first["receipt"], queue="other") == not_found
-    assert await settle(api, verb, first["id"], first["receipt"].upper()) == (204, "")
-    assert await settle(api, verb, first["id"], first["receipt"]) == not_found
-    assert await settle(api, verb, second["id"].upper(), second["receipt"]) == (204, "")
+    assert await settle(api, verb, message["id"], UNKNOWN_RECEIPT) == not_found
+    assert await settle(api, verb, message["id"], message["receipt"], queue="other") == not_found
+    assert await settle(api, verb, message["id"].upper(), message["receipt"].upper()) == (204, "")
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
-@pytest.mark.parametrize(
-    "receipt", ["", "x", "é" * 36, UNKNOWN_ID[:-1], UNKNOWN_ID.replace("-", ""), "g" + UNKNOWN_ID[1:]]
-)
-async def test_f4_malformed_receipts(api: Api, verb: str, receipt: str):
-    assert await settle(api, verb, UNKNOWN_ID, receipt) == (400, "bad_request.receipt.invalid")
+async def test_f4_malformed_receipts(api: Api, verb: str):
+    for receipt in ("", "x", "é" * 36, UNKNOWN_ID[:-1], UNKNOWN_ID.replace("-", ""), "g" + UNKNOWN_ID[1:]):
+        assert await settle(api, verb, UNKNOWN_ID, receipt) == (400, "bad_request.receipt.invalid")
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
-@pytest.mark.parametrize(
-    "message_id",
-    ["x", "ack", "batch", "0", UNKNOWN_ID[:-1], f"%7B{UNKNOWN_ID}%7D", UNKNOWN_ID.replace("-", ""), "%FF"],
-)
-async def test_f4_ids_that_are_no_uuids(api: Api, verb: str, message_id: str):
-    assert await settle(api, verb, message_id) == (400, "bad_request.messageId.invalid")
-    assert await settle(api, verb, message_id, UNKNOWN_RECEIPT) == (400, "bad_request.messageId.invalid")
+async def test_f4_ids_that_are_no_uuids(api: Api, verb: str):
+    cut, bare, braced = UNKNOWN_ID[:-1], UNKNOWN_ID.replace("-", ""), f"%7B{UNKNOWN_ID}%7D"
+    for message_id in ("x", "ack", "batch", "0", cut, braced, bare, "%FF"):
+        for receipt in (None, UNKNOWN_RECEIPT):
+            answer = await settle(api, verb, message_id, receipt)
+            assert answer == (400, "bad_request.messageId.invalid")
 
 
 @pytest.mark.parametrize("verb", ["ack", "nack"])
@@ -232,37 +191,6 @@ async def test_f4_receipts_can_be_demanded(api: Api, verb: str):
     message = await api.receive()
     assert await settle(api, verb, message["id"]) == (400, "bad_request.receipt.missing")
     assert await settle(api, verb, message["id"], message["receipt"]) == (204, "")
-
-
-@pytest.mark.parametrize("fenced", [False, True])
-async def test_f5_nack_backs_off_and_ends_in_the_dead_letter_queue(api: Api, fenced: bool):
-    await api.send("m")
-    for backoff_ms in limits.BACKOFF_MS:
-        message = await api.receive()
-        assert await settle(api, "nack", message["id"], message["receipt"] if fenced else None) == (204, "")
-        if message["attempts"] == limits.ATTEMPTS_MAX_DEFAULT:
-            dead = json_of(await api.call("GET", f"q-dlq/messages/{message['id']}"))
-            assert (dead["status"], dead["sourceQueue"]) == ("ready", "q")
-            break
-        info = json_of(await api.call("GET", f"q/messages/{message['id']}"))
-        assert (info["status"], info["processAfter"]) == ("delayed", api.clock.ms + backoff_ms)
-        api.clock.ms += backoff_ms
-    else:
-        pytest.fail("it never failed")
-
-
-async def test_f5_nack_of_an_unknown_message_is_idempotent(api: Api):
-    assert await settle(api, "nack", UNKNOWN_ID) == (204, "")
-
-
-async def test_f6_a_message_nobody_settles_comes_again(api: Api):
-    await api.send("m")
-    first = await api.receive()
-    api.clock.ms += limits.LEASE_MS_DEFAULT
-    second = await api.receive()
-    assert (second["id"], second["content"]) == (first["id"], "m")
-    assert second["receipt"] != first["receipt"]
-    assert await settle(api, "ack", first["id"], first["receipt"]) == (404, "not_found.message")
 
 
 async def test_bodies_of_ack_and_nack_are_ignored(api: Api):

@@ -1,7 +1,5 @@
 """Counting and its exposition: contract F11."""
 
-import pytest
-
 from forq_trio.model import limits
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import OFFERED, Event
@@ -18,14 +16,14 @@ def forq_samples(counters: Counters) -> Samples:
     return {key: value for key, value in own_samples(counters).items() if key[0] in FORQ}
 
 
-@pytest.mark.parametrize("kind", ["produced", "consumed", "acked", "nacked"])
-def test_f11_counters_by_queue_and_type(kind: str):
-    counters = Counters()
-    counters.queues.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
-    assert forq_samples(counters) == {
-        (f"forq_messages_{kind}_total", (("queue_name", "a"), ("queue_type", "regular"))): 7,
-        (f"forq_messages_{kind}_total", (("queue_name", "a-dlq"), ("queue_type", "dlq"))): 3,
-    }
+def test_f11_counters_by_queue_and_type():
+    for kind in ("produced", "consumed", "acked", "nacked"):
+        counters = Counters()
+        counters.queues.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
+        assert forq_samples(counters) == {
+            (f"forq_messages_{kind}_total", (("queue_name", "a"), ("queue_type", "regular"))): 7,
+            (f"forq_messages_{kind}_total", (("queue_name", "a-dlq"), ("queue_type", "dlq"))): 3,
+        }
 
 
 def test_f11_moved_to_dlq_and_stale_recovered_name_their_queue():
@@ -142,8 +140,7 @@ async def test_the_process_is_described(api: Api):
     assert {"process_resident_memory_bytes", "process_cpu_seconds_total", "python_info"} <= names
 
 
-@pytest.mark.parametrize("scheme", [b"Bearer", b"bearer"])
-async def test_prometheus_shows_the_secret_as_a_bearer_token(api: Api, scheme: bytes):
+async def test_prometheus_shows_the_secret_as_a_bearer_token(api: Api):
     for secret, status in ((METRICS_SECRET, 200), (SECRET, 401), ("", 401)):
-        headers = {b"authorization": scheme + b" " + secret.encode()}
+        headers = {b"authorization": b"Bearer " + secret.encode()}
         assert (await api.handler(make_request("GET", "/metrics", headers=headers))).status == status

@@ -11,8 +11,8 @@ from forq_trio.model.queries import parameters_of
 from support.forq_api import Api, make_request
 
 FILLED = {"queue": "q", "messageId": "01890000-0000-7000-8000-000000000000", "number": "1", "page": "0"}
-BROKEN = ("%FF", "%C3", "%ED%A0%80", "a%80b")
-"""A byte that UTF-8 has not, a text that ends too early, a surrogate, and a byte in the middle."""
+BROKEN = ("%FF", "a%ED%A0%80")
+"""A byte that UTF-8 has not, and a surrogate."""
 
 
 async def ask(api: Api, route: Route, path: str) -> Response:

@@ -38,19 +38,18 @@ def document() -> dict:
     return trio.run(made)
 
 
-async def test_every_schema_is_one(api: Api):
-    for schema in (await document_of(api))["components"]["schemas"].values():
+def test_every_schema_is_one(document: dict):
+    for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
 
 
 @pytest.mark.tier2  # the references of all schemas are followed again and again, for six seconds
-async def test_the_document_is_valid(api: Api):
-    OpenAPIV31SpecValidator(await document_of(api)).validate()
+def test_the_document_is_valid(document: dict):
+    OpenAPIV31SpecValidator(document).validate()
 
 
-async def test_a_full_answer_has_only_members_that_the_document_knows(api: Api):
+async def test_a_full_answer_has_only_members_that_the_document_knows(api: Api, document: dict):
     await api.call("PUT", "q/keys/a?kind=b", {"content": "x", "attributes": {"n": "1"}, "group": "g"})
-    document = await document_of(api)
     answer = document["paths"]["/api/v1/queues/{queue}/messages"]["get"]["responses"]["200"]
     either = [
         each["$ref"].rpartition("/")[2] for each in answer["content"]["application/json"]["schema"]["anyOf"]
@@ -68,8 +67,7 @@ async def test_it_is_served_at_two_places_without_a_key(api: Api):
     assert first.body == second.body
 
 
-async def test_it_has_every_route_and_no_other(api: Api):
-    document = await document_of(api)
+async def test_it_has_every_route_and_no_other(api: Api, document: dict):
     documented = {
         (method.upper(), path) for path, operations in document["paths"].items() for method in operations
     }
@@ -86,8 +84,7 @@ async def test_every_endpoint_that_is_declared_has_a_route(api: Api):
     assert names == {re.sub("([A-Z])", r"_\1", name).upper(): name for name in names.values()}
 
 
-async def test_every_route_is_described_wholly(api: Api):
-    document = await document_of(api)
+async def test_every_route_is_described_wholly(api: Api, document: dict):
     for route in api.routes:
         described = document["paths"][route.path][route.method.lower()]
         scopes = [route.gate.scope.value] if route.gate and route.gate.scope else []
@@ -110,14 +107,14 @@ async def test_every_route_is_described_wholly(api: Api):
             assert all(reason.code in text for reason in reasons)
 
 
-async def test_every_code_but_those_of_no_route_is_in_it(api: Api):
-    text = msgspec.json.encode((await document_of(api))["paths"]).decode()
+def test_every_code_but_those_of_no_route_is_in_it(document: dict):
+    text = msgspec.json.encode(document["paths"]).decode()
     elsewhere = {"not_found.path", "method_not_allowed"}
     assert {code for code in REASONS if f"`{code}`" not in text} == elsewhere
 
 
-async def test_descriptions_name_members_as_they_are_in_json(api: Api):
-    schemas = (await document_of(api))["components"]["schemas"]
+def test_descriptions_name_members_as_they_are_in_json(document: dict):
+    schemas = document["components"]["schemas"]
     members = {member for schema in schemas.values() for member in schema.get("properties", {})}
     described = {name: schema.get("description", "") for name, schema in schemas.items()}
     words = {
@@ -126,28 +123,26 @@ async def test_descriptions_name_members_as_they_are_in_json(api: Api):
     assert {(name, word) for name, word in words if json_name(word) in members} == set()
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "code"),
-    [
-        ("POST", "q/pause", {"x": 1}, "bad_request.body.unknown_field"),
-        ("POST", "q/resume", {"x": 1}, "bad_request.body.unknown_field"),
-        ("POST", "q/purge", b"x", "bad_request.body.invalid"),
-        ("DELETE", "q/history", {"x": 1}, "bad_request.body.unknown_field"),
-        ("GET", f"q-dlq/dead-letters?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
-        ("GET", f"q/history?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
-        (
-            "POST",
-            "q/consumers/c/lease",
-            {"generation": 1, "number": 1, "waitMs": 30_001},
-            "bad_request.waitMs.out_of_range",
-        ),
-    ],
-)
-async def test_it_lists_the_errors_that_follow_from_the_request(
-    api: Api, method: str, path: str, body: dict | bytes, code: str
-):
+FOLLOWING = [
+    ("POST", "q/pause", {"x": 1}, "bad_request.body.unknown_field"),
+    ("POST", "q/resume", {"x": 1}, "bad_request.body.unknown_field"),
+    ("POST", "q/purge", b"x", "bad_request.body.invalid"),
+    ("DELETE", "q/history", {"x": 1}, "bad_request.body.unknown_field"),
+    ("GET", f"q-dlq/dead-letters?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
+    ("GET", f"q/history?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
+    (
+        "POST",
+        "q/consumers/c/lease",
+        {"generation": 1, "number": 1, "waitMs": 30_001},
+        "bad_request.waitMs.out_of_range",
+    ),
+]
+
+
+async def test_it_lists_the_errors_that_follow_from_the_request(api: Api):
     await api.send("x", queue="q")
-    assert (await api.code(method, path, body))[1] == code  # fails if the document does not list it
+    for method, path, body, code in FOLLOWING:
+        assert (await api.code(method, path, body))[1] == code  # fails if the document does not list it
 
 
 async def test_an_error_that_is_not_listed_fails_the_test():
@@ -160,37 +155,37 @@ async def test_an_error_that_is_not_listed_fails_the_test():
         await only_documented(Router([route], answer_error))(make_request("GET", "/api/v1/queues/q"))
 
 
-@pytest.mark.parametrize(
-    ("schema", "member", "bounds"),
-    [
-        ("ReceiveRequest", "max", {"minimum": 1, "maximum": 100, "default": 1}),
-        ("ReceiveRequest", "waitMs", {"minimum": 0, "maximum": 30_000, "default": 0}),
-        ("ReceiveRequest", "leaseMs", {"minimum": 0, "maximum": 43_200_000}),
-        ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
-        ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
-        ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
-        ("NewMessages", "messages", {"maxItems": 1_000}),
-        ("AckRequest", "receipts", {"maxItems": 1_000}),
-        ("Offerings", "messages", {"maxItems": 1_000}),
-        ("Offering", "key", {"minLength": 1, "maxLength": 200}),
-        ("Offering", "kind", {"maxLength": 100, "default": ""}),
-        ("Offer", "maxWaitMs", {"minimum": 1, "maximum": 31_622_400_000}),
-        ("Offer", "mode", {"default": "createOrUpdate"}),
-        ("NewMessage", "content", {"maxLength": 262_144}),
-        ("NewMessage", "priority", {"minimum": 0, "maximum": 1_000, "default": 100}),
-        ("NewMessage", "delayMs", {"minimum": 0, "maximum": 31_622_400_000}),
-        ("NewMessage", "ttlMs", {"minimum": 1, "maximum": 31_622_400_000}),
-        ("NewMessage", "deduplicationWindowMs", {"minimum": 1, "maximum": 43_200_000}),
-        ("NewMessage", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
-        ("NewMessage", "attributes", {"maxProperties": 10}),
-        ("NewMessage", "group", {"minLength": 1, "maxLength": 128}),
-        ("NewMessage", "deduplicationId", {"minLength": 1, "maxLength": 128}),
-    ],
-)
-def test_bounds_are_stated(document: dict, schema: str, member: str, bounds: dict):
-    described = dict(document["components"]["schemas"][schema]["properties"][member])
-    described |= described.get("anyOf", [{}])[0]  # of what may also be null
-    assert {key: described.get(key) for key in bounds} == bounds
+BOUNDS = [
+    ("ReceiveRequest", "max", {"minimum": 1, "maximum": 100, "default": 1}),
+    ("ReceiveRequest", "waitMs", {"minimum": 0, "maximum": 30_000, "default": 0}),
+    ("ReceiveRequest", "leaseMs", {"minimum": 0, "maximum": 43_200_000}),
+    ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
+    ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
+    ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
+    ("NewMessages", "messages", {"maxItems": 1_000}),
+    ("AckRequest", "receipts", {"maxItems": 1_000}),
+    ("Offerings", "messages", {"maxItems": 1_000}),
+    ("Offering", "key", {"minLength": 1, "maxLength": 200}),
+    ("Offering", "kind", {"maxLength": 100, "default": ""}),
+    ("Offer", "maxWaitMs", {"minimum": 1, "maximum": 31_622_400_000}),
+    ("Offer", "mode", {"default": "createOrUpdate"}),
+    ("NewMessage", "content", {"maxLength": 262_144}),
+    ("NewMessage", "priority", {"minimum": 0, "maximum": 1_000, "default": 100}),
+    ("NewMessage", "delayMs", {"minimum": 0, "maximum": 31_622_400_000}),
+    ("NewMessage", "ttlMs", {"minimum": 1, "maximum": 31_622_400_000}),
+    ("NewMessage", "deduplicationWindowMs", {"minimum": 1, "maximum": 43_200_000}),
+    ("NewMessage", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
+    ("NewMessage", "attributes", {"maxProperties": 10}),
+    ("NewMessage", "group", {"minLength": 1, "maxLength": 128}),
+    ("NewMessage", "deduplicationId", {"minLength": 1, "maxLength": 128}),
+]
+
+
+def test_bounds_are_stated(document: dict):
+    for schema, member, bounds in BOUNDS:
+        described = dict(document["components"]["schemas"][schema]["properties"][member])
+        described |= described.get("anyOf", [{}])[0]  # of what may also be null
+        assert {key: described.get(key) for key in bounds} == bounds, (schema, member)
 
 
 def test_an_endpoint_whose_path_has_a_value_that_nobody_declared_cannot_be_made():

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 import trio
 
 from forq_trio.model import limits
@@ -84,9 +83,8 @@ async def test_nothing_is_published_of_a_stage_that_is_missing(api: Api):
     assert await api.code("GET", "/api/v1/publications/app") == (404, "not_found.publication")
 
 
-@pytest.mark.parametrize(
-    ("bad", "code", "field"),
-    [
+async def test_one_wrong_line_refuses_the_page(api: Api):
+    for bad, code, field in (
         (b'{"content": 1}', "bad_request.body.invalid", "$.lines[2].content"),
         (b'{"content": "x"', "bad_request.body.invalid", "$.lines[2]"),
         (b"", "bad_request.body.invalid", "$.lines[2]"),
@@ -98,27 +96,22 @@ async def test_nothing_is_published_of_a_stage_that_is_missing(api: Api):
             "$.lines[2].processAfter",
         ),
         (b'{"content": "\\ud800"}', "bad_request.body.invalid", "$.lines[2]"),
-    ],
-)
-async def test_one_wrong_line_refuses_the_page(api: Api, bad: bytes, code: str, field: str):
-    body = lines("a", "b") + bad + b"\n" + lines("c")
-    response = await api.call("POST", "q/stages/s/pages/0", body)
-    assert response.status == 400
-    assert blamed(json_of(response)) == {"code": code, "field": field}
+    ):
+        body = lines("a", "b") + bad + b"\n" + lines("c")
+        response = await api.call("POST", "q/stages/s/pages/0", body)
+        assert response.status == 400, bad
+        assert blamed(json_of(response)) == {"code": code, "field": field}
     assert (await publish(api, ("q", "s", 1)))[0] == 409
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
+async def test_paths_that_cannot_be(api: Api):
+    for path, code in (
         ("q-dlq/stages/s/pages/0", "bad_request.queue.produce_to_dlq"),
         ("q/stages/%20/pages/0", "bad_request.name.invalid"),
         ("q/stages/s/pages/10000", "bad_request.out_of_range"),
         ("q/stages/s/pages/x", "bad_request.out_of_range"),
-    ],
-)
-async def test_paths_that_cannot_be(api: Api, path: str, code: str):
-    assert await api.code("POST", path, lines("a")) == (400, code)
+    ):
+        assert await api.code("POST", path, lines("a")) == (400, code), path
 
 
 async def test_a_page_is_bounded(api: Api, monkeypatch):

@@ -3,10 +3,7 @@
 Forq's Java SDK is one: it knows `id`, `content` and `receipt` of a message, and `code` of an error.
 """
 
-from typing import Any
-
 import msgspec
-import pytest
 import trio
 
 from forq_trio.http.forq_api.refusals import is_forqs_path
@@ -114,15 +111,14 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "path", "body", "headers", "answer"), REFUSALS)
-async def test_an_error_has_one_member(
-    api: Api, method: str, path: str, body: Any, headers: dict[bytes, bytes], answer: tuple[int, str]
-):
+async def test_an_error_has_one_member(api: Api):
     """And what our own routes answer beside it is in headers."""
-    response = await api.call(method, path, body, headers)
-    assert (response.status, error_of(response)) == answer
-    full = json_of(await api.call(method, path, body, {**headers, b"x-forq-answer": b"full"}))
-    assert said(response) == (full.get("field"), full["message"])
+    for method, path, body, headers, answer in REFUSALS:
+        response = await api.call(method, path, body, headers)
+        assert (response.status, error_of(response)) == answer, (method, path)
+        full = json_of(await api.call(method, path, body, {**headers, b"x-forq-answer": b"full"}))
+        assert said(response) == (full.get("field"), full["message"])
+        api.seconds.value += limits.AUTH_WINDOW_SECONDS  # or wrong keys would lock us out
 
 
 async def test_more_errors_that_have_one_member(api: Api):
@@ -142,15 +138,20 @@ async def test_more_errors_that_have_one_member(api: Api):
     assert dict(stopping.headers)[b"retry-after"] == b"1"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["\r\nSet-Cookie: a=b", "\x00\x7f\x1b[31m", "größe", "\u2028\u202e", "😀" * 1_000, "x" * 100_000, "x "],
-)
-async def test_what_a_client_made_up_cannot_break_a_header(api: Api, name: str):
-    response = await api.call("POST", "q/messages", {"content": "m", "group": "g", name: 1})
-    assert error_of(response) == "bad_request.body.unknown_field"
-    assert said(response)[1].startswith("there is no member ")
-    assert set(dict(response.headers)) == {b"x-forq-error-field", b"x-forq-error-message"}
+async def test_what_a_client_made_up_cannot_break_a_header(api: Api):
+    for name in (
+        "\r\nSet-Cookie: a=b",
+        "\x00\x7f\x1b[31m",
+        "größe",
+        "\u2028\u202e",
+        "😀" * 1_000,
+        "x" * 100_000,
+        "x ",
+    ):
+        response = await api.call("POST", "q/messages", {"content": "m", "group": "g", name: 1})
+        assert error_of(response) == "bad_request.body.unknown_field", name[:20]
+        assert said(response)[1].startswith("there is no member ")
+        assert set(dict(response.headers)) == {b"x-forq-error-field", b"x-forq-error-message"}
 
 
 async def test_forqs_routes_ignore_parameters_that_nobody_knows(api: Api):
