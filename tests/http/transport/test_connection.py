@@ -169,17 +169,17 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-async def test_refusals_are_answered_and_close(name):
-    request, status = REFUSALS[name]
+async def test_refusals_are_answered_and_close():
     async with running(config=TransportConfig(body_bytes_max=10)) as transport:
-        client = await transport.connect()
-        await client.send(get("/first") + request)
-        assert (await client.answer()).body == b"GET /first?\n"
-        answer = await client.answer()
-        assert (answer.status, answer.body, answer.informational) == (status, ERROR_BODIES[status], ())
-        assert answer.headers.items() >= {b"connection": b"close", **SECURITY}.items()
-        assert await client.ends() == b""
+        for name, (request, status) in REFUSALS.items():
+            client = await transport.connect()
+            await client.send(get("/first") + request)
+            assert (await client.answer()).body == b"GET /first?\n"
+            answer = await client.answer()
+            answered = answer.status, answer.body, answer.informational
+            assert answered == (status, ERROR_BODIES[status], ()), name
+            assert answer.headers.items() >= {b"connection": b"close", **SECURITY}.items()
+            assert await client.ends() == b"", name
 
 
 async def test_an_answer_is_not_lost_to_a_body_still_under_way():
