@@ -51,15 +51,13 @@ def test_codes_are_documented_as_they_are():
     ]
 
 
-@pytest.mark.parametrize(("endpoint", "_body", "member", "low", "high"), RANGES[:8])
-def test_ranges_and_defaults_are_documented_as_they_are(
-    endpoint: str, _body: object, member: str, low: int, high: int
-):
-    section = "/send and /send_batch" if endpoint == "send" else "/receive"
-    documented = {name.strip("`"): (span, default) for name, span, default in rows(section)}
-    span, default = documented[member]
-    assert re.split(r"[,;]", span)[0] == f"{low} to {high}"
-    assert default == str(DEFAULT_OF[member])
+def test_ranges_and_defaults_are_documented_as_they_are():
+    for endpoint, _, member, low, high in RANGES[:8]:
+        section = "/send and /send_batch" if endpoint == "send" else "/receive"
+        documented = {name.strip("`"): (span, default) for name, span, default in rows(section)}
+        span, default = documented[member]
+        assert re.split(r"[,;]", span)[0] == f"{low} to {high}", member
+        assert default == str(DEFAULT_OF[member])
 
 
 async def keys(api: Api) -> bool:

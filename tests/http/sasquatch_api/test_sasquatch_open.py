@@ -18,32 +18,27 @@ async def ask(api: Api, **headers: str) -> tuple[int, str]:
     return response.status, json_of(response).get("error", {}).get("code", "")
 
 
-@pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "127.9.9.9", "LOCALHOST"])
-async def test_programs_of_this_machine_are_let_in(open_api: Api, host: str):
-    assert await ask(open_api, host=host) == (200, "")
-    assert await ask(open_api, host=host, origin=f"http://{host}") == (200, "")
+async def test_programs_of_this_machine_are_let_in(open_api: Api):
+    for host in ("localhost:8080", "127.0.0.1:8080", "[::1]:8080", "127.9.9.9", "LOCALHOST"):
+        assert await ask(open_api, host=host) == (200, "")
+        assert await ask(open_api, host=host, origin=f"http://{host}") == (200, ""), host
 
 
-@pytest.mark.parametrize(
-    "origin",
-    [
+async def test_pages_of_other_sites_are_refused(open_api: Api):
+    for origin in (
         "https://example.org",
         "http://localhost.example.org",
         "null",
         "http://10.0.0.1",
         "http://127.0.0.1.nip.io",
-    ],
-)
-async def test_pages_of_other_sites_are_refused(open_api: Api, origin: str):
-    assert await ask(open_api, host="localhost:8080", origin=origin) == (403, "Forbidden")
+    ):
+        assert await ask(open_api, host="localhost:8080", origin=origin) == (403, "Forbidden"), origin
     assert open_api.broker.known.counts() == {}
 
 
-@pytest.mark.parametrize(
-    "host", ["example.org", "rebound.example.org:8080", "10.0.0.1", "[2001:db8::1]:8080", ""]
-)
-async def test_a_name_made_to_mean_this_machine_is_refused(open_api: Api, host: str):
-    assert await ask(open_api, host=host) == (403, "Forbidden")
+async def test_a_name_made_to_mean_this_machine_is_refused(open_api: Api):
+    for host in ("example.org", "rebound.example.org:8080", "10.0.0.1", "[2001:db8::1]:8080", ""):
+        assert await ask(open_api, host=host) == (403, "Forbidden"), host
     assert open_api.broker.known.counts() == {}
 
 

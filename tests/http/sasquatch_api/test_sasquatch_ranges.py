@@ -33,7 +33,7 @@ RANGES = [
 async def test_every_number_has_its_range(
     api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
 ):
-    """S2, S4, S5: min - 1, min, max, max + 1, and numbers of absurd size."""
+    """S2, S4, S5: min - 1, min, max, max + 1, numbers of absurd size, what is no whole number; null is like absent."""
     await api.send("there is something: nobody has to wait", queue="full")
     for value in (low, high):
         response = await api.call(endpoint, body | {member: value})
@@ -43,57 +43,42 @@ async def test_every_number_has_its_range(
         assert response.status == 400
         assert b'"ValidationError"' in response.body
         assert member.encode() in response.body
-
-
-@pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES)
-async def test_a_number_is_a_whole_number(
-    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
-):
     for value in ("5", 5.0, True, [5], {}):
         assert await api.error(endpoint, body | {member: value}) == INVALID, value
+    if endpoint != "change_visibility":  # which has to have it
+        assert (await api.call(endpoint, body | {member: None})).status == 200
 
 
-@pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES[:-1])
-async def test_null_is_like_absent(
-    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
-):
-    await api.send(queue="full")
-    assert (await api.call(endpoint, body | {member: None})).status == 200
+NEEDED: list[tuple[str, dict[str, Any], str]] = [
+    ("send", SEND, "queue_name"),
+    ("send", SEND, "message_body"),
+    ("send_batch", {"messages": [SEND]}, "messages"),
+    ("receive", RECEIVE, "queue_name"),
+    ("dequeue", RECEIVE, "queue_name"),
+    ("delete", {"receipt_handles": [UUID]}, "receipt_handles"),
+    ("change_visibility", CHANGE | {"visibility_timeout": 1}, "receipt_handles"),
+    ("change_visibility", CHANGE | {"visibility_timeout": 1}, "visibility_timeout"),
+    ("queue_length", {"queue_name": "q"}, "queue_name"),
+    ("delete_all", {"queue_name": "q"}, "queue_name"),
+]
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "body", "missing"),
-    [
-        ("send", SEND, "queue_name"),
-        ("send", SEND, "message_body"),
-        ("send_batch", {"messages": [SEND]}, "messages"),
-        ("receive", RECEIVE, "queue_name"),
-        ("dequeue", RECEIVE, "queue_name"),
-        ("delete", {"receipt_handles": [UUID]}, "receipt_handles"),
-        ("change_visibility", CHANGE | {"visibility_timeout": 1}, "receipt_handles"),
-        ("change_visibility", CHANGE | {"visibility_timeout": 1}, "visibility_timeout"),
-        ("queue_length", {"queue_name": "q"}, "queue_name"),
-        ("delete_all", {"queue_name": "q"}, "queue_name"),
-    ],
-)
-async def test_what_has_to_be_there(api: Api, endpoint: str, body: dict[str, Any], missing: str):
+async def test_what_has_to_be_there(api: Api):
     """S1: a member that is missing or null is an InvalidRequest that names it."""
-    without = {name: value for name, value in body.items() if name != missing}
-    for incomplete in (without, without | {missing: None}):
-        assert await api.error(endpoint, incomplete) == INVALID
-        assert missing.encode() in (await api.call(endpoint, incomplete)).body
+    for endpoint, body, missing in NEEDED:
+        without = {name: value for name, value in body.items() if name != missing}
+        for incomplete in (without, without | {missing: None}):
+            assert await api.error(endpoint, incomplete) == INVALID
+            assert missing.encode() in (await api.call(endpoint, incomplete)).body
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    ["send", "send_batch", "receive", "dequeue", "delete", "change_visibility", "queue_length", "delete_all"],
-)
-async def test_what_is_no_json_of_the_endpoint(api: Api, endpoint: str):
-    for body in (
-        *(b"", b"{", b"[]", b"null", b'"q"', b"{} {}"),
-        *(b'{"x":"\xff"}', b'{"queue_name": 1}', b"[" * 9_999),
-    ):
-        assert await api.error(endpoint, body) == INVALID, body
+async def test_what_is_no_json_of_the_endpoint(api: Api):
+    for endpoint in dict.fromkeys(endpoint for endpoint, _, _ in NEEDED):
+        for body in (
+            *(b"", b"{", b"[]", b"null", b'"q"', b"{} {}"),
+            *(b'{"x":"\xff"}', b'{"queue_name": 1}', b"[" * 9_999),
+        ):
+            assert await api.error(endpoint, body) == INVALID, (endpoint, body)
 
 
 async def test_unknown_members_are_tolerated(api: Api):
@@ -108,23 +93,23 @@ async def test_unknown_members_are_tolerated(api: Api):
     await api.ok("delete_all", {"queue_name": "q"} | extra)
 
 
-@pytest.mark.parametrize("name", ["a", "A-z_09", "x" * 64, "q-dlq", "x" * 64 + "-dlq", "jobs_lifo"])
-async def test_queue_names(api: Api, name: str):
-    await api.send(queue=name)
-    assert await api.texts(name) == ["m"]
+async def test_queue_names(api: Api):
+    for name in ("a", "A-z_09", "x" * 64, "q-dlq", "x" * 64 + "-dlq", "jobs_lifo"):
+        await api.send(queue=name)
+        assert await api.texts(name) == ["m"]
 
 
-@pytest.mark.parametrize("name", ["", " ", "x" * 65, "a b", "a.b", "a/b", "é", "q\n", "*"])
-async def test_names_that_nothing_is_sent_to(api: Api, name: str):
+async def test_names_that_nothing_is_sent_to(api: Api):
     """S2: alphanumeric, hyphens, underscores."""
-    assert await api.error("send", SEND | {"queue_name": name}) == NOT_VALID
+    for name in ("", " ", "x" * 65, "a b", "a.b", "a/b", "é", "q\n", "*"):
+        assert await api.error("send", SEND | {"queue_name": name}) == NOT_VALID, name
 
 
-@pytest.mark.parametrize("endpoint", ["receive", "queue_length", "delete_all"])
-async def test_queues_of_other_dialects_can_be_reached(api: Api, endpoint: str):
-    assert await api.error(endpoint, {"queue_name": "a b"}) == NOT_VALID
+async def test_queues_of_other_dialects_can_be_reached(api: Api):
     await api.broker.produce("a.b", "m")
-    await api.ok(endpoint, {"queue_name": "a.b"})
+    for endpoint in ("receive", "queue_length", "delete_all"):
+        assert await api.error(endpoint, {"queue_name": "a b"}) == NOT_VALID
+        await api.ok(endpoint, {"queue_name": "a.b"})
 
 
 async def test_deduplication_ids(api: Api):
@@ -154,7 +139,7 @@ async def test_no_attributes_are_omitted(api: Api):
         assert "message_attributes" not in (await api.receive())[0]
 
 
-@pytest.mark.parametrize("kb", [1, 256, 10_240])
+@pytest.mark.parametrize("kb", [1, 10_240])
 async def test_the_size_of_a_message(api: Api, kb: int):
     """S2, S10: the body counts, in bytes of UTF-8, up to the setting, which goes from 1 KB to 10 MB."""
     api.serve(max_message_size_kb=kb)
