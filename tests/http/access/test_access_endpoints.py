@@ -90,9 +90,9 @@ async def test_revoked_is_gone_and_its_name_free(api: Api):
     assert (await create(api, name="a", scopes=["browse"]))[0] == 201
 
 
-@pytest.mark.parametrize("name", ["nobody", "%FF", "%2E%2E", "a%2Fb", "x" * 65, ""])
-async def test_revoking_what_is_not_there(api: Api, name: str):
-    assert await api.code("DELETE", f"{TOKENS}/{name}") == (404, "not_found.token")
+async def test_revoking_what_is_not_there(api: Api):
+    for name in ("nobody", "%FF", "%2E%2E", "a%2Fb", "x" * 65, ""):
+        assert await api.code("DELETE", f"{TOKENS}/{name}") == (404, "not_found.token")
 
 
 async def test_a_name_is_taken_once(api: Api):
@@ -103,7 +103,8 @@ async def test_a_name_is_taken_once(api: Api):
     assert len(await listed(api)) == 1
 
 
-async def test_there_are_so_many_tokens_and_no_more(api: Api):
+async def test_there_are_so_many_tokens_and_no_more(api: Api, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "TOKENS_MAX", 2)
     for number in range(limits.TOKENS_MAX):
         await api.broker.create_token(f"t{number}", [Scope.BROWSE])
     with pytest.raises(TooManyTokens):
@@ -120,9 +121,8 @@ GOOD = {"name": "a", "scopes": ["browse"]}
 LIFE_MS = limits.TOKEN_LIFE_DAYS_MAX * DAY_MS
 
 
-@pytest.mark.parametrize(
-    ("members", "code"),
-    [
+async def test_bad_tokens(api: Api):
+    for members, code in (
         ({"scopes": ["browse"]}, "bad_request.body.invalid"),
         ({"name": "a"}, "bad_request.body.invalid"),
         (GOOD | {"name": 1}, "bad_request.body.invalid"),
@@ -141,11 +141,9 @@ LIFE_MS = limits.TOKEN_LIFE_DAYS_MAX * DAY_MS
         (GOOD | {"expiresAt": START_MS}, "bad_request.token.expiresAt"),
         (GOOD | {"expiresAt": 0}, "bad_request.token.expiresAt"),
         (GOOD | {"expiresAt": START_MS + LIFE_MS + 1}, "bad_request.token.expiresAt"),
-    ],
-)
-async def test_bad_tokens(api: Api, members: dict, code: str):
-    status, body = await create(api, **members)
-    assert (status, blamed(body)["code"]) == (400, code)
+    ):
+        status, body = await create(api, **members)
+        assert (status, blamed(body)["code"]) == (400, code), members
     assert await listed(api) == []
 
 
@@ -161,17 +159,16 @@ async def test_an_unknown_member_is_refused_by_name(api: Api):
     )
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        {"name": "x" * 64},
-        {"queues": "*" * 256},
-        {"expiresAt": START_MS + 1},
-        {"expiresAt": START_MS + LIFE_MS},
-    ],
-)
-async def test_at_their_bounds(api: Api, members: dict):
-    assert (await create(api, **GOOD | members))[0] == 201
+async def test_at_their_bounds(api: Api):
+    for number, members in enumerate(
+        (
+            {"name": "x" * 64},
+            {"queues": "*" * 256},
+            {"expiresAt": START_MS + 1},
+            {"expiresAt": START_MS + LIFE_MS},
+        )
+    ):
+        assert (await create(api, **GOOD | {"name": f"a{number}"} | members))[0] == 201, members
 
 
 async def test_tokens_are_made_by_admins_of_all_queues(api: Api, tokens: Tokens):

@@ -1,4 +1,4 @@
-"""Tokens as people use them: the command line against real server processes, over a restart."""
+"""Tokens as people use them: the command line against a real server process. Over a restart: test_access_storage.py."""
 
 import json
 from collections.abc import Callable
@@ -37,8 +37,7 @@ def tokens(forq: Run, server: RealServer) -> dict[str, dict]:
 
 
 def test_a_token_from_its_making_to_its_end(forq: Run, tmp_path: Path):
-    database = tmp_path / "forq.db"
-    with real_server(database) as server:
+    with real_server(tmp_path / "forq.db") as server:
         assert forq(server, "token", "list").err.startswith("There is no token")
         scopes = ("--scope", "consume", "--scope", "browse")
         made = forq(server, "token", "create", "billing", *scopes, "--queues", "orders*", "--expires", "90d")
@@ -65,13 +64,6 @@ def test_a_token_from_its_making_to_its_end(forq: Run, tmp_path: Path):
         assert (before["scopes"], before["queues"]) == (["consume", "browse"], "orders*")
         assert before["expiresAt"] - before["createdAt"] == pytest.approx(90 * 86_400_000, abs=60_000)
         assert before["createdAt"] <= before["lastUsedAt"]
-        assert server.stop() == 0
-        assert server.process.stderr is not None
-        assert text not in server.process.stderr.read()
-    assert not any(text.encode() in path.read_bytes() for path in tmp_path.iterdir())
-
-    with real_server(database) as server:
-        assert tokens(forq, server) == {"billing": before}
         assert forq(server, "peek", "orders", key=text).code == Exit.NOTHING
         header, row = forq(server, "token", "list").out.splitlines()
         assert header.split("\t") == ["name", "scopes", "queues", "created", "expires", "last used"]
@@ -81,6 +73,10 @@ def test_a_token_from_its_making_to_its_end(forq: Run, tmp_path: Path):
         assert forq(server, "peek", "orders", key=text).code == Exit.NOT_AUTHORISED
         for gone in ("billing", ".."):
             assert forq(server, "token", "revoke", gone).code == Exit.NOTHING
+        assert server.stop() == 0
+        assert server.process.stderr is not None
+        assert text not in server.process.stderr.read()
+    assert not any(text.encode() in path.read_bytes() for path in tmp_path.iterdir())
 
 
 @pytest.mark.tier2

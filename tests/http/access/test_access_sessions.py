@@ -106,7 +106,7 @@ async def test_beyond_the_bound_the_one_that_was_used_longest_ago_ends(broker, c
 async def test_sessions_outlive_a_restart_and_so_does_their_last_use(
     url: str, tmp_path: Path, autojump_clock
 ) -> None:
-    async with open_broker(url, clock=TrioClock()) as broker:
+    async with open_broker(url, clock=TrioClock(), disk_reserve_mb=8) as broker:
         session_id = await broker.sessions.open(None, "secret", *BROWSER)
         ended = await broker.sessions.open(None, "secret", *BROWSER)
         await broker.sessions.end(digest(ended))
@@ -117,7 +117,7 @@ async def test_sessions_outlive_a_restart_and_so_does_their_last_use(
     content = all_bytes(tmp_path)
     assert digest(session_id).encode() in content
     assert session_id.encode() not in content
-    async with open_broker(url, clock=TrioClock()) as broker:
+    async with open_broker(url, clock=TrioClock(), disk_reserve_mb=8) as broker:
         assert broker.sessions.all() == before
         assert broker.sessions.use(session_id) == before[0]
         assert broker.sessions.use(ended) is None

@@ -62,7 +62,7 @@ async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Pat
         before = await broker.tokens()
         assert [token.last_used_at for token in before] == [None, used_at]
         assert used_at >= before[1].created_at + 1_000
-    async with open_broker(url, clock=TrioClock()) as broker:
+    async with open_broker(url, clock=TrioClock(), disk_reserve_mb=8) as broker:
         assert await broker.tokens() == before
         assert broker.keys.use(revoked) is None
         assert broker.keys.use(unused).name == before[0].name
@@ -71,7 +71,7 @@ async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Pat
 
 async def test_the_files_do_not_hold_the_text(tmp_path: Path):
     """Nor any part of it that would shorten the search for the rest."""
-    async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}") as broker:
+    async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}", disk_reserve_mb=8) as broker:
         text = (await broker.create_token("a", [Scope.CONSUME])).token
         assert broker.keys.use(text) is not None
         while_open = all_bytes(tmp_path)

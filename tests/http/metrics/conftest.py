@@ -1,16 +1,14 @@
-"""Every test of recorded histories runs once per engine, on simulated time unless it says otherwise."""
+"""Recorded histories are those of the real engine; on which engine what is measured: tests/conformance."""
 
 import pytest
 
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine
+from support.empty_file import empty_file
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request, tmp_path) -> ObservedEngine:
+@pytest.fixture
+def engine(tmp_path) -> ObservedEngine:
     """An empty engine; the writer closes it."""
-    if request.param == "memory":
-        return ObservedEngine(MemoryEngine(EngineSettings()))
-    return ObservedEngine(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), durability="normal"))
+    return ObservedEngine(SqliteEngine(str(empty_file(tmp_path)), EngineSettings(), durability="normal"))

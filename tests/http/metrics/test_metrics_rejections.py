@@ -42,9 +42,8 @@ def counted(counters: Counters) -> dict[Cause, int]:
     return {cause: count for cause, count in counters.rejections.items() if count}
 
 
-@pytest.mark.parametrize(
-    ("error", "cause"),
-    [
+def test_the_cause_of_an_error() -> None:
+    for error, cause in (
         (errors.Overloaded(), Cause.OVERLOADED),
         (errors.QueueFull(), Cause.QUEUE_FULL),
         (errors.Stopping(), Cause.STOPPING),
@@ -55,10 +54,8 @@ def counted(counters: Counters) -> dict[Cause, int]:
         (errors.ReadDeadlineExceeded(), Cause.READ_TIMEOUT),
         (errors.OutcomeUnknown(), None),
         (errors.MessageNotFound(), None),
-    ],
-)
-def test_the_cause_of_an_error(error: Exception, cause: Cause | None) -> None:
-    assert cause_of(error) is cause
+    ):
+        assert cause_of(error) is cause, error
 
 
 async def test_a_full_inbox(engine, mock_clock) -> None:
@@ -170,21 +167,18 @@ def answering(response: Response) -> Callable[[object], Awaitable[Response]]:
     return handle
 
 
-@pytest.mark.parametrize(
-    ("status", "cause"),
-    [
+async def test_answers_of_handlers() -> None:
+    for status, cause in (
         *((status, None) for status in (200, 204, 400, 404, 405, 409, 500, 503)),
         (401, Cause.UNAUTHORIZED),
         (403, Cause.FORBIDDEN),
         (413, Cause.TOO_LARGE),
         (429, Cause.THROTTLED),
-    ],
-)
-async def test_answers_of_handlers(status: int, cause: Cause | None) -> None:
-    counters = Counters()
-    response = Response(status, b"{}")
-    assert await counting_rejections(answering(response), counters)(None) is response
-    assert counted(counters) == ({} if cause is None else {cause: 1})
+    ):
+        counters = Counters()
+        response = Response(status, b"{}")
+        assert await counting_rejections(answering(response), counters)(None) is response
+        assert counted(counters) == ({} if cause is None else {cause: 1}), status
 
 
 async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> None:
