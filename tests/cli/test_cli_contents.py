@@ -5,7 +5,7 @@ import os
 import pty
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -112,21 +112,22 @@ LISTS = (_peek, _dead_list, _history_list, _key_list)
 
 
 def crossed(*kinds: tuple[Made, ...]) -> pytest.MarkDecorator:
-    """Each command with each content.
+    """The first command of each kind with every content, and the others with one that has all of them.
 
-    In tier 1 the first command of each kind with every content, and each command with one: that all print by one
-    function is a test of its own.
+    That all print by one function is a test of its own.
     """
     firsts = [kind[0] for kind in kinds]
     cases = [
-        pytest.param(
-            made, content, marks=[] if made in firsts or content is CONTENTS[0] else pytest.mark.tier2
-        )
+        pytest.param(made, CONTENTS if made in firsts else ("".join(CONTENTS),), id=made.__name__)
         for kind in kinds
         for made in kind
-        for content in CONTENTS
     ]
-    return pytest.mark.parametrize(("made", "content"), cases)
+    return pytest.mark.parametrize(("made", "contents"), cases)
+
+
+def in_queues(queue: str, contents: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """A queue of its own for each content."""
+    return ((f"{queue}-{number}", content) for number, content in enumerate(contents))
 
 
 def content_in(line: str) -> object:
@@ -151,27 +152,31 @@ def test_all_commands_print_by_one_function():
 
 
 @crossed(WHOLE)
-def test_a_content_in_a_pipe(connected: Forq, client: ForqClient, queue: str, made: Made, content: str):
-    outcome = connected(*made(client, queue, content))
-    assert outcome.code == 0
-    if made is _receive:
-        assert outcome.out == f"{content}\n"
-    elif made is _schedule_show:
-        assert f"content          {content}\n" in outcome.out
-    else:
-        assert outcome.out.endswith(f"\n\n{content}\n")
+def test_a_content_in_a_pipe(
+    connected: Forq, client: ForqClient, queue: str, made: Made, contents: tuple[str, ...]
+):
+    for each, content in in_queues(queue, contents):
+        outcome = connected(*made(client, each, content))
+        assert outcome.code == 0
+        if made is _receive:
+            assert outcome.out == f"{content}\n"
+        elif made is _schedule_show:
+            assert f"content          {content}\n" in outcome.out
+        else:
+            assert outcome.out.endswith(f"\n\n{content}\n")
 
 
 @crossed(WHOLE, LINES, LISTS)
-def test_a_content_as_json(connected: Forq, client: ForqClient, queue: str, made: Made, content: str):
-    arguments = made(client, queue, content)
+def test_a_content_as_json(
+    connected: Forq, client: ForqClient, queue: str, made: Made, contents: tuple[str, ...]
+):
     options = () if made in LINES else ("--json",)
-    once, again = (
-        connected(*arguments, *options, terminal=made is not _receive),
-        connected(*arguments, *options),
-    )
-    assert content_in(once.out) == content
-    assert made is _receive or content_in(again.out) == content
+    for each, content in in_queues(queue, contents):
+        arguments = made(client, each, content)
+        once = connected(*arguments, *options, terminal=made is not _receive)
+        again = connected(*arguments, *options)
+        assert content_in(once.out) == content
+        assert made is _receive or content_in(again.out) == content
 
 
 @pytest.mark.parametrize("made", LISTS)
@@ -183,17 +188,19 @@ def test_the_beginning_of_a_content_in_a_pipe(connected: Forq, client: ForqClien
 
 @crossed(WHOLE, LINES, LISTS)
 def test_on_a_terminal_no_content_drives_it(
-    connected: Forq, client: ForqClient, queue: str, made: Made, content: str
+    connected: Forq, client: ForqClient, queue: str, made: Made, contents: tuple[str, ...]
 ):
     """What is left are the ends of lines, tabs, and our own bold and dim."""
-    drives_nothing(connected(*made(client, queue, content), terminal=True).out)
+    for each, content in in_queues(queue, contents):
+        drives_nothing(connected(*made(client, each, content), terminal=True).out)
 
 
 @crossed(WHOLE, LISTS)
 def test_on_a_terminal_no_content_in_json_drives_it(
-    connected: Forq, client: ForqClient, queue: str, made: Made, content: str
+    connected: Forq, client: ForqClient, queue: str, made: Made, contents: tuple[str, ...]
 ):
-    drives_nothing(connected(*made(client, queue, content), "--json", terminal=True).out)
+    for each, content in in_queues(queue, contents):
+        drives_nothing(connected(*made(client, each, content), "--json", terminal=True).out)
 
 
 def drives_nothing(out: str) -> None:

@@ -69,24 +69,6 @@ def test_a_server_that_is_not_there(refused):
     assert "queue at 127.0.0.1 cannot be used" in refused(f"postgresql://forq:{SECRET}@127.0.0.1:1/queue")
 
 
-def test_a_typo_in_the_url(refused):
-    assert "sslmodus" in refused(f"postgresql://forq:{SECRET}@127.0.0.1:1/queue?sslmodus=require")
-
-
-def test_a_schema_that_is_not_ours(refused, database):
-    with psycopg.connect(database) as connection:
-        connection.execute("CREATE SCHEMA forq; CREATE TABLE forq.orders (id bigint)")
-    assert re.search("has a schema `forq` that is not ours: .*; name another database", refused(database))
-
-
-def test_a_schema_of_a_newer_version(forq, refused, database, monkeypatch):
-    monkeypatch.setenv("FORQ_DB_URL", database)
-    assert forq("migrate").code == 0
-    with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO forq.migrations VALUES (%s, 'later', 'x')", [PG_NOW + 1])
-    assert re.search("written by a newer version of forq-trio: .*; use the newer version", refused(database))
-
-
 def test_a_role_without_rights(refused, database):
     with psycopg.connect(database) as connection:
         connection.execute(f"DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD '{SECRET}'")

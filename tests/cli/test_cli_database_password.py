@@ -66,7 +66,6 @@ COMMANDS = (
     ("move", "--from", "sqlite:FILE"),
     ("move", "--to", "sqlite:FILE"),
     ("outbox", "refused"),
-    ("outbox", "retry", "--all"),
     ("pgq", "check", "orders"),
 )
 

@@ -11,6 +11,7 @@ import pytest
 import trustme
 
 from client.fake_time import Clock
+from forq_trio import ForqClient
 from support.in_process import in_process_server
 from support.proxy import Answer, Proxy
 from support.real_server import environment
@@ -148,10 +149,10 @@ def test_text_that_is_not_utf8(connected: Forq, queue: str):
 
 
 @pytest.mark.process
-def test_a_terminal_that_cannot_show_it(url: str, queue: str):
+def test_a_terminal_that_cannot_show_it(url: str, client: ForqClient, queue: str):
     """Into a pipe it would be UTF-8."""
     env = environment(FORQ_URL=url, PYTHONIOENCODING="latin-1:strict")
-    subprocess.run(command("send", queue, "10 €"), env=env, check=True, timeout=60)
+    client.produce(queue, "10 €")
     ours, terminal = pty.openpty()
     try:
         done = subprocess.run(

@@ -79,8 +79,7 @@ def test_ctrl_c_is_put_off_and_the_second_one_is_not():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("moment", ["asked", "answered"])
-@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize(("batch", "moment"), [(1, "asked"), (2, "answered"), (3, "asked")])
 def test_sending_ends_after_the_batch_under_way_and_can_go_on(
     connected: Forq, client: ForqClient, proxy: Proxy, press: Press, queue: str, batch: int, moment: str
 ):

@@ -1,6 +1,5 @@
-"""Whole stories: what one command did, another one finds."""
+"""A whole story: what one command did, another one finds."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -32,41 +31,3 @@ def test_a_day_in_the_life_of_a_queue(forq: Forq, tmp_path: Path, monkeypatch: p
         assert forq("check", "--db", database).code == 0
         assert forq("backup", backup, "--db", database).code == 0
         assert "1,350 messages in 1 queue" in forq("verify", backup).out
-
-
-def test_a_queue_with_settings(connected: Forq, queue: str):
-    """What is set holds for the server, is shown in the same words, and can be taken back."""
-    forq = connected
-    options = (
-        *("--lease", "90s", "--max-attempts", "3", "--back-off", "initial=1s,factor=3"),
-        *("--order", "lifo"),
-    )
-    assert forq("queue", "set", queue, *options).out == f"{queue} is a new queue, with 4 settings\n"
-    shown = forq("queue", "show", queue).out.splitlines()
-    assert "lease\t90s\tset" in shown
-    assert "back-off\tinitial=1s,factor=3,max=1h,jitter=0\tset" in shown
-    assert f"dead-letter-queue\t{queue}-dlq\tdefault" in shown
-    refused = forq("queue", "set", queue, "--dead-letter-queue", queue)
-    assert (refused.code, refused.out) == (1, "")
-    assert "deadLetterQueue" in refused.err
-
-    forq("queue", "pause", queue)
-    forq("send", queue, "--attribute", "colour=red", stdin=b"a\nb\n")
-    assert forq("receive", queue).code == 5
-    forq("queue", "resume", queue)
-    received = json.loads(forq("receive", queue, "--json").out)
-    assert (received["content"], received["attributes"]) == ("b", {"colour": "red"})
-    receipt = received["receipt"]
-    assert forq("extend", queue, receipt).out == "1 message extended\n"
-    assert forq("release", queue, receipt).out == "1 message released\n"
-    peeked = forq("peek", queue, "-n", "9", "--json").out.splitlines()
-    assert [json.loads(line)["content"] for line in peeked] == ["b", "a"]
-
-    assert forq("queue", "purge", queue).code == 2
-    assert forq("queue", "delete", queue).code == 1
-    assert forq("queue", "purge", queue, "--yes").out == f"2 messages of {queue} removed\n"
-    assert forq("queue", "delete", queue).code == 0
-    assert queue not in forq("queues").out
-    gone = forq("queue", "show", queue)
-    assert (gone.code, gone.out) == (5, "")
-    assert gone.err == f"forq: there is no queue called {queue} (not_found.queue at queue)\n"
