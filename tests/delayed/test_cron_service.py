@@ -315,9 +315,9 @@ async def test_a_period_of_a_second_misses_no_tick(face) -> None:
     async def install(service: CronService, nursery) -> None:
         await service.install_periodic_tick(nursery, "tick", SECOND, lambda at: Letter(f"{at:%M:%S}"))
 
-    until = datetime(2023, 11, 14, 22, 13, 50, tzinfo=UTC)
+    until = datetime(2023, 11, 14, 22, 13, 40, tzinfo=UTC)
     got = await run_nodes(face, [TrioClock(), ShiftedClock(300)], install, until=until, step_ms=100)
-    assert [to for to, _ in got] == [f"13:{second}" for second in range(31, 51)]
+    assert [to for to, _ in got] == [f"13:{second}" for second in range(31, 41)]
 
 
 async def test_d43_nodes_of_an_old_and_a_new_schedule_leave_the_ticks_of_the_one_that_goes_on(face) -> None:

@@ -215,14 +215,14 @@ def test_d51_a_local_time_that_is_skipped_has_one_tick_after_the_gap() -> None:
     assert schedule.next_times(midnight) == [gap_end, gap_end + HOUR]
 
 
-def test_d51_every_tick_of_ten_years_comes_once_however_one_looks() -> None:
+def test_d51_every_tick_of_two_years_comes_once_however_one_looks() -> None:
     schedule = CronDailySchedule((time(1, 30), time(2, 30)), NEW_YORK, in_advance=timedelta(days=3))
-    now, end, seen = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC), set()
+    now, end, seen = datetime(2020, 1, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC), set()
     while now < end:
         seen.update(each for each in schedule.next_times(now) if each < end)
         now += timedelta(hours=31)
     local_days = [each.astimezone(ZoneInfo(NEW_YORK)).date() for each in seen]
-    days = {date(2020, 1, 1) + timedelta(days=n) for n in range((date(2030, 1, 1) - date(2020, 1, 1)).days)}
+    days = {date(2020, 1, 1) + timedelta(days=n) for n in range(366 + 365)}
     assert {day: local_days.count(day) for day in days} == dict.fromkeys(days, 2)
 
 

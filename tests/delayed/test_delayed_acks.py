@@ -138,12 +138,12 @@ async def test_a_retry_of_what_was_updated_changes_nothing(queue) -> None:
     assert (await take(queue)).payload == B
 
 
-@pytest.mark.parametrize("minutes", [-1, 721])
-async def test_a_retry_out_of_range_is_refused(queue, minutes) -> None:
+async def test_a_retry_out_of_range_is_refused(queue) -> None:
     await queue.offer_or_update("k", A)
     envelope = await take(queue)
-    with pytest.raises(OutOfRange):
-        await envelope.retry(minutes * MINUTE)
+    for minutes in (-1, 721):
+        with pytest.raises(OutOfRange):
+            await envelope.retry(minutes * MINUTE)
     assert await envelope.retry(0 * MINUTE)
     assert await (await take(queue)).retry(720 * MINUTE)
 

@@ -72,23 +72,23 @@ class Reversed:
         return content[::-1]
 
 
-@pytest.mark.parametrize(
-    ("payload_type", "payload", "content"),
-    [
-        (str, 'plain "text" é', 'plain "text" é'),
-        (bytes, b"\x00\xff", "AP8="),
-        (dict, {"b": 1, "a": [None, 2.5]}, '{"a":[null,2.5],"b":1}'),
-        (Point, Point(1, date(2025, 1, 2)), '{"x":1,"on":"2025-01-02"}'),
-        (Letter, A, '{"to":"anna","page":1}'),
-        (int, 7, "7"),
-    ],
+FORMS = (
+    (str, 'plain "text" é', 'plain "text" é'),
+    (bytes, b"\x00\xff", "AP8="),
+    (dict, {"b": 1, "a": [None, 2.5]}, '{"a":[null,2.5],"b":1}'),
+    (Point, Point(1, date(2025, 1, 2)), '{"x":1,"on":"2025-01-02"}'),
+    (Letter, A, '{"to":"anna","page":1}'),
+    (int, 7, "7"),
 )
-async def test_d37_each_type_has_its_form(make, payload_type, payload, content) -> None:
-    queue = await make(payload_type=payload_type)
-    await queue.offer_or_update("k", payload)
-    stored = await queue.source.keyed_message(queue.name, "k", queue.kind)
-    assert (stored.message.content, queue.kind) == (content, payload_type.__name__)
-    assert (await take(queue)).payload == payload
+
+
+async def test_d37_each_type_has_its_form(make) -> None:
+    for payload_type, payload, content in FORMS:
+        queue = await make(payload_type=payload_type)
+        await queue.offer_or_update("k", payload)
+        stored = await queue.source.keyed_message(queue.name, "k", queue.kind)
+        assert (stored.message.content, queue.kind) == (content, payload_type.__name__)
+        assert (await take(queue)).payload == payload
 
 
 async def test_d37_any_object_that_encodes_and_decodes(make) -> None:
@@ -127,8 +127,9 @@ async def offer_raw(queue, key: str, content: str, kind: str | None = None) -> N
 
 async def test_d37_a_batch_of_nothing_readable_is_empty_and_ends(make) -> None:
     queue = await make()
-    for number in range(250):
-        await offer_raw(queue, f"{number}", "no JSON")
+    await queue.source.offer_many(
+        queue.name, [Offering("no JSON", key=f"{number}", kind=queue.kind) for number in range(250)]
+    )
     assert (await queue.try_poll_many(1_000)).messages == ()
     assert (await queue.source.queue_stats("mail.Letter-dlq")).ready == 250
 
