@@ -106,7 +106,7 @@ async def test_their_holder_that_is_late_frees_our_lock_and_then_we_know(tables,
 
 
 async def test_both_at_once_get_each_message_once(pgq_url, connection, theirs, table) -> None:
-    number = 1_000
+    number = 300
     pgq.publish(connection, table, *[pgq.Message({})] * number)
     ours: list[str] = []
     others: list[str] = []

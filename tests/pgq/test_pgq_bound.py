@@ -1,7 +1,6 @@
 """A queue that is bound to a table: what a broker does with it is done on the table, beside pgq's programs."""
 
 import pytest
-from psycopg import sql
 
 from forq_trio import pgq
 from forq_trio.jobs.metrics import QueueGauges
@@ -56,13 +55,6 @@ async def test_what_a_table_lacks_is_named(broker, connection, table) -> None:
     with pytest.raises(WrongTable, match="locked_until, error_detail") as caught:
         await broker.bind("q", table)
     assert caught.value.columns == ("locked_until", "error_detail")
-
-
-async def test_an_index_that_a_table_lacks_is_named(broker, connection, table, rows) -> None:
-    connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(f"{table}_metadata_idx")))
-    with pytest.raises(WrongTable, match="indexes on: metadata") as caught:
-        await broker.bind("q", table)
-    assert caught.value.indexes == ("metadata",)
 
 
 async def test_no_queue_is_bound_that_has_messages_or_other_settings(broker, table) -> None:
@@ -419,26 +411,6 @@ async def test_a_table_that_goes_hurts_its_queue_only(broker, queue, connection,
     pgq.create_table(connection, table)
     await broker.produce(queue, "{}")
     assert len(await broker.receive(queue, wait_ms=0)) == 1
-
-
-async def test_a_partitioned_table_is_a_queue_as_well(broker, connection, table) -> None:
-    name = f"Parts/{next(NUMBERS)}"
-    quoted = '"' + name + '"'
-    connection.execute(
-        f"""CREATE TABLE {quoted} (id UUID NOT NULL DEFAULT gen_random_uuid(),
-            created_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP, started_at TIMESTAMPTZ, locked_until TIMESTAMPTZ,
-            scheduled_for TIMESTAMPTZ, processed_at TIMESTAMPTZ, consumed_count INTEGER NOT NULL DEFAULT 0,
-            error_detail TEXT, payload JSONB NOT NULL, metadata JSONB NOT NULL, PRIMARY KEY (id, created_at)
-        ) PARTITION BY RANGE (created_at)"""
-    )
-    connection.execute(f'CREATE TABLE "{name}/all" PARTITION OF {quoted} DEFAULT')
-    pgq.create_table(connection, name)
-    queue = f"bound{next(NUMBERS)}"
-    await broker.bind(queue, name)
-    await broker.produce(queue, '{"n": 1}')
-    (delivery,) = await broker.receive(queue, wait_ms=0)
-    assert (await broker.ack(queue, delivery)).ok
-    assert (await broker.queue_stats(queue)).total == 0
 
 
 async def test_schedules_and_bindings_exclude_each_other(broker, queue, connection, table) -> None:

@@ -12,7 +12,7 @@ import trio
 from support.processes import killed_after
 from support.real_server import environment
 
-pytestmark = [pytest.mark.process]
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 TESTS = Path(__file__).parents[1]
 EACH = 50

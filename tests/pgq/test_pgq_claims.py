@@ -255,7 +255,7 @@ async def test_a_claim_is_bounded_in_bytes_but_has_one_message(tables, rows, tab
 
 
 async def test_two_consumers_get_each_message_once(pgq_url, connection, rows, table) -> None:
-    number = 2_000
+    number = 400
     for _ in range(2):
         pgq.publish(connection, table, *[pgq.Message({})] * (number // 2))
     seen: list[str] = []

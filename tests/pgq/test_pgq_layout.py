@@ -20,9 +20,7 @@ def is_there(connection: psycopg.Connection, table: str) -> bool:
     return found == (1,)
 
 
-@pytest.mark.parametrize(
-    "name", ["orders", "Orders/1", 'a "quoted" name', "it's", "späte", "%s {table}", "x" * 41]
-)
+@pytest.mark.parametrize("name", ["orders", "%s {table}", "x" * 41])
 def test_a_table_has_pgqs_columns_and_indexes_and_can_be_made_twice(connection, name) -> None:
     for _ in range(2):
         pgq.create_table(connection, name)

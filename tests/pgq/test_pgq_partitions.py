@@ -16,7 +16,6 @@ from forq_trio.pgq import connections
 from forq_trio.pgq.claims import asked_of, claim
 from forq_trio.pgq.connections import PgqConnection, connect
 from forq_trio.pgq.statements import SQL, statement
-from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.conftest import NUMBERS
 from pgq.rows import Rows
 from support.pgbouncer import through
@@ -155,16 +154,6 @@ def test_a_statement_that_fails_leaves_the_connection_as_it_was(ours, partitione
     rows.run("ALTER TABLE {} RENAME COLUMN load TO payload")
     rows.add()
     assert len(claim(ours, partitioned, asked()).deliveries) == 1
-
-
-async def test_messages_of_a_partitioned_table_are_acknowledged(pgq_url, partitioned, rows) -> None:
-    rows.run(FILL, PARTITIONS, 30)
-    async with Tables(pgq_url, TableOptions()).opened() as tables:
-        for _ in range(3):
-            found = await tables.receive(partitioned, max_messages=10)
-            assert all(each.ok for each in await tables.ack(partitioned, [each.receipt for each in found]))
-        assert await tables.receive(partitioned) == []
-    assert all(row["processed_at"] for row in rows.all())
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

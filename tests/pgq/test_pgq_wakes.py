@@ -92,16 +92,6 @@ async def test_publishers_of_very_many_are_not_asked_to_tell_and_their_messages_
         assert told(publisher, table) == []
 
 
-def test_the_function_of_an_earlier_version_is_replaced(publisher, connection, table):
-    connection.execute(
-        "CREATE OR REPLACE FUNCTION forq_pgq_notify() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN PERFORM pg_notify('forq_pgq', TG_TABLE_NAME); RETURN NULL; END $$"
-    )
-    assert told(publisher, table) == [table]
-    pgq.create_table(connection, table)
-    assert told(publisher, table) == []
-
-
 def test_the_function_of_somebody_else_stays(connection, pgq_url):
     """Who may not replace it makes tables that have it."""
     with connection.transaction(force_rollback=True):
