@@ -45,28 +45,28 @@ async def test_a_message_whose_handler_returns_is_gone(face) -> None:
     assert (await face.methods.queue_stats("emails")).total == 0
 
 
-@pytest.mark.parametrize(
-    ("annotation", "content", "value"),
-    [
-        (Mail, '{"to": "a", "size": 3}', Mail("a", 3)),
-        (Parcel, '{"to": "a"}', Parcel("a")),
-        (Note, '{"to": "a"}', {"to": "a"}),
-        (dict, '{"x": [1]}', {"x": [1]}),
-        (str, "plain, not JSON", "plain, not JSON"),
-        (bytes, "\u00e4", "\u00e4".encode()),
-        (list[int], "[1, 2]", [1, 2]),
-    ],
+READ = (
+    (Mail, '{"to": "a", "size": 3}', Mail("a", 3)),
+    (Parcel, '{"to": "a"}', Parcel("a")),
+    (Note, '{"to": "a"}', {"to": "a"}),
+    (dict, '{"x": [1]}', {"x": [1]}),
+    (str, "plain, not JSON", "plain, not JSON"),
+    (bytes, "\u00e4", "\u00e4".encode()),
+    (list[int], "[1, 2]", [1, 2]),
 )
-async def test_the_annotation_says_how_the_content_is_read(face, annotation, content, value) -> None:
+
+
+async def test_the_annotation_says_how_the_content_is_read(face) -> None:
     seen = []
+    for annotation, content, _ in READ:
 
-    async def handle(payload) -> None:
-        seen.append(payload)
+        async def handle(payload) -> None:
+            seen.append(payload)
 
-    handle.__annotations__["payload"] = annotation
-    await face.methods.produce("emails", content)
-    await drained(face, handle)
-    assert seen == [value]
+        handle.__annotations__["payload"] = annotation
+        await face.methods.produce("emails", content)
+        await drained(face, handle)
+    assert seen == [value for _, _, value in READ]
 
 
 async def test_a_content_that_does_not_fit_is_a_dead_letter_at_once_with_the_place(face) -> None:
@@ -111,19 +111,17 @@ async def test_retries_come_after_the_delays_and_the_last_failure_is_final(face)
     assert (await face.methods.queue_stats("emails-dlq")).ready == 1
 
 
-@pytest.mark.parametrize(
-    ("own", "retry", "last"), [(1, None, True), (2, None, False), (3, [], True), (9, None, False)]
-)
-async def test_the_last_attempt_is_that_of_the_message_itself(face, own, retry, last) -> None:
-    seen = []
+async def test_the_last_attempt_is_that_of_the_message_itself(face) -> None:
+    seen = {}
 
     async def handle(mail: dict, job: Job) -> None:
-        seen.append(job.last_attempt)
+        seen[job.queue] = job.last_attempt
 
-    await face.methods.configure("emails", max_attempts=2)
-    await face.methods.produce("emails", "{}", max_attempts=own)
-    await drained(face, handle, retry=retry)
-    assert seen == [last]
+    for queue, own, retry in (("one", 1, None), ("two", 2, None), ("three", 3, []), ("nine", 9, None)):
+        await face.methods.configure(queue, max_attempts=2)
+        await face.methods.produce(queue, "{}", max_attempts=own)
+        await drained(face, handle, queue=queue, retry=retry)
+    assert seen == {"one": True, "two": False, "three": True, "nine": False}
 
 
 async def test_the_back_off_may_depend_on_the_type_of_the_error(face) -> None:
@@ -136,26 +134,28 @@ async def test_the_back_off_may_depend_on_the_type_of_the_error(face) -> None:
     assert message.process_after - message.failures[-1].at == 7_000
 
 
-@pytest.mark.parametrize(
-    ("outcome", "status", "reason"),
-    [
-        (Retry(9), "delayed", "retry"),
-        (Retry(9, "rate limit"), "delayed", "rate limit"),
-        (DeadLetter("no such customer"), "dead", "no such customer"),
-        (ValueError("bad"), "dead", "ValueError: bad"),
-    ],
+OUTCOMES = (
+    (Retry(9), "delayed", "retry"),
+    (Retry(9, "rate limit"), "delayed", "rate limit"),
+    (DeadLetter("no such customer"), "dead", "no such customer"),
+    (ValueError("bad"), "dead", "ValueError: bad"),
 )
+
+
 @pytest.mark.parametrize("raised", [True, False])
-async def test_outcomes_are_returned_or_raised(face, outcome, status, reason, raised) -> None:
-    async def handle(mail: dict) -> object:
+async def test_outcomes_are_returned_or_raised(face, raised) -> None:
+    async def handle(number: int) -> object:
+        outcome, _, _ = OUTCOMES[number]
         if raised:
             raise outcome
         return outcome
 
-    sent = await face.methods.produce("emails", "{}")
-    await drained(face, handle, dead=(ValueError,))
-    message = await face.methods.message("emails-dlq" if status == "dead" else "emails", sent.id)
-    assert message.failures[-1].reason == reason
+    for number, (_, status, reason) in enumerate(OUTCOMES):
+        queue = f"q{number}"
+        sent = await face.methods.produce(queue, str(number))
+        await drained(face, handle, queue=queue, dead=(ValueError,))
+        message = await face.methods.message(f"{queue}-dlq" if status == "dead" else queue, sent.id)
+        assert message.failures[-1].reason == reason
 
 
 async def test_a_discarded_message_is_gone_and_not_called_failed(face, caplog) -> None:

@@ -12,7 +12,8 @@ import trio
 
 from forq_trio import AsyncForqClient
 from forq_trio.worker import Worker
-from support.real_server import SECRET, environment, real_server
+from support.in_process import in_process_server
+from support.real_server import SECRET, environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,9 +68,7 @@ def test_what_does_not_end_in_time_is_given_back(tmp_path: Path) -> None:
     assert run_and_signal(tmp_path, "0", "does not", signal.SIGINT) == ["begun", "ended", "over"]
 
 
-def test_a_worker_runs_on_asyncio(tmp_path: Path) -> None:
-    """Over a real server, which is a process of its own."""
-
+def test_a_worker_runs_on_asyncio() -> None:
     async def main(url: str, secret: str) -> list[int]:
         seen = []
         async with AsyncForqClient(url, secret) as client:
@@ -84,8 +83,8 @@ def test_a_worker_runs_on_asyncio(tmp_path: Path) -> None:
             assert await app.drain() == 20
         return sorted(seen)
 
-    with real_server(tmp_path / "forq.db") as server:
-        assert anyio.run(main, server.url, SECRET, backend="asyncio") == list(range(20))
+    with in_process_server() as url:
+        assert anyio.run(main, url, SECRET, backend="asyncio") == list(range(20))
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio", None])

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -60,33 +61,33 @@ def test_a_handler_that_cannot_be_called_is_refused(function, told) -> None:
     assert str(refused.value).startswith(line_of(function))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"concurrency": 0},
-        {"concurrency": 1_001},
-        {"concurrency": True},
-        {"batch": 101},
-        {"lease": 0.5},
-        {"lease": 43_201},
-        {"lease": float("nan")},
-        {"timeout": 0},
-        {"weight": 0},
-        {"retry": "5"},
-        {"retry": [-1]},
-        {"retry": {"Exception": [1]}},
-        {"retry": 5},
-        {"dead": "ValueError"},
-        {"dead": (KeyboardInterrupt,)},
-        {"batch": 5},
-        {"where": {"region": {"like": "e%"}}},
-        {"where": "region=eu"},
-    ],
+OUT_OF_RANGE: tuple[dict[str, Any], ...] = (
+    {"concurrency": 0},
+    {"concurrency": 1_001},
+    {"concurrency": True},
+    {"batch": 101},
+    {"lease": 0.5},
+    {"lease": 43_201},
+    {"lease": float("nan")},
+    {"timeout": 0},
+    {"weight": 0},
+    {"retry": "5"},
+    {"retry": [-1]},
+    {"retry": {"Exception": [1]}},
+    {"retry": 5},
+    {"dead": "ValueError"},
+    {"dead": (KeyboardInterrupt,)},
+    {"batch": 5},
+    {"where": {"region": {"like": "e%"}}},
+    {"where": "region=eu"},
 )
-def test_options_out_of_range_are_refused(options) -> None:
-    (name,) = options
-    with pytest.raises(WorkerSetupError, match=name):
-        Worker().on("emails", **options)(handle)
+
+
+def test_options_out_of_range_are_refused() -> None:
+    for options in OUT_OF_RANGE:
+        (name,) = options
+        with pytest.raises(WorkerSetupError, match=name):
+            Worker().on("emails", **options)(handle)
 
 
 def test_an_invalid_queue_is_refused() -> None:

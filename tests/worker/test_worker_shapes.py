@@ -1,6 +1,7 @@
 """Handlers of every shape and with every kind of annotation."""
 
 import functools
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NewType
 
@@ -15,15 +16,15 @@ from forq_trio.worker.payloads import Payload
 from worker import postponed
 
 
-@pytest.mark.parametrize("shape", postponed.HANDLERS)
-async def test_a_handler_is_whatever_can_be_called(face, shape) -> None:
-    app = Worker(face.methods)
-    handler = app.on("emails")(postponed.HANDLERS[shape])
-    assert handler.place.startswith(postponed.__file__ + ":")
-    await face.methods.produce("emails", '{"to": "anna"}')
-    postponed.SEEN.clear()
-    await app.drain()
-    assert [(shape, "anna", 1)] == postponed.SEEN
+async def test_a_handler_is_whatever_can_be_called(face) -> None:
+    for shape, function in postponed.HANDLERS.items():
+        app = Worker(face.methods)
+        handler = app.on("emails")(function)
+        assert handler.place.startswith(postponed.__file__ + ":")
+        await face.methods.produce("emails", '{"to": "anna"}')
+        postponed.SEEN.clear()
+        await app.drain()
+        assert [(shape, "anna", 1)] == postponed.SEEN
 
 
 def elsewhere(function):
@@ -82,8 +83,7 @@ def test_a_queue_is_named_before_the_handler() -> None:
         Worker().on(generator)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shape", ["job", "annotated", "option"])
-async def test_a_parameter_with_a_default_gets_the_job_only_if_it_is_one(face, shape) -> None:
+async def test_a_parameter_with_a_default_gets_the_job_only_if_it_is_one(face) -> None:
     seen = []
 
     async def job(mail: str, job=None) -> None:
@@ -95,11 +95,12 @@ async def test_a_parameter_with_a_default_gets_the_job_only_if_it_is_one(face, s
     async def option(mail: str, dry: bool = False) -> None:
         seen.append(type(dry))
 
-    app = Worker(face.methods)
-    app.on("emails")({"job": job, "annotated": annotated, "option": option}[shape])
-    await app.send("emails", "anna")
-    await app.drain()
-    assert seen == [bool if shape == "option" else Job]
+    for function in (job, annotated, option):
+        app = Worker(face.methods)
+        app.on("emails")(function)
+        await app.send("emails", "anna")
+        await app.drain()
+    assert seen == [Job, Job, bool]
 
 
 class Address(pydantic.BaseModel):
@@ -124,37 +125,44 @@ Name = NewType("Name", str)
 Short = Annotated[str, msgspec.Meta(max_length=5)]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value", "content", "misfit"),
-    [
-        (Address, Address(Street="Main"), '{"Street":"Main"}', '{"Street":"M"}'),
-        (Address | None, None, "null", '{"Street":"M"}'),
-        (list[Address], [Address(Street="Main")], '[{"Street":"Main"}]', '[{"Street":1}]'),
-        (Parcel, Parcel(weight=2), '{"weight":2}', '{"weight":0}'),
-        (Plain | None, Plain("a"), '{"to":"a"}', '{"to":1}'),
-        (Annotated[Plain, "a note"], Plain("a"), '{"to":"a"}', "[]"),
-        (int | str, "a", '"a"', "1.5"),
-        (Short, "short", "short", "longer than five"),
-        (list, [[1]], "[[1]]", "[" * 1_000 + "]" * 1_000),
-        (Any, {"a": None}, '{"a":null}', '{"a":' * 1_000 + "1" + "}" * 1_000),
-        (Name, "any text", "any text", None),
-    ],
+PAYLOADS = (
+    (Address, Address(Street="Main"), '{"Street":"Main"}', '{"Street":"M"}'),
+    (Address | None, None, "null", '{"Street":"M"}'),
+    (list[Address], [Address(Street="Main")], '[{"Street":"Main"}]', '[{"Street":1}]'),
+    (Parcel, Parcel(weight=2), '{"weight":2}', '{"weight":0}'),
+    (Plain | None, Plain("a"), '{"to":"a"}', '{"to":1}'),
+    (Annotated[Plain, "a note"], Plain("a"), '{"to":"a"}', "[]"),
+    (int | str, "a", '"a"', "1.5"),
+    (Short, "short", "short", "longer than five"),
+    (list, [[1]], "[[1]]", "[" * 1_000 + "]" * 1_000),
+    (Any, {"a": None}, '{"a":null}', '{"a":' * 1_000 + "1" + "}" * 1_000),
+    (Name, "any text", "any text", None),
 )
-async def test_payloads_are_written_as_they_are_read(face, annotation, value, content, misfit) -> None:
-    app, seen = Worker(face.methods), []
+"""Annotations, what they take, as what it is sent, and a content that they do not take."""
 
+
+def annotated_handler(annotation: object, seen: list[object]) -> Callable[[Any], Awaitable[None]]:
     async def handle(payload) -> None:
         seen.append(payload)
 
     handle.__annotations__["payload"] = annotation
-    app.on("q", concurrency=1)(handle)
-    sent = await app.send("q", value)
-    assert (await face.methods.message("q", sent.id)).content == content
-    if misfit is not None:
-        await face.methods.produce("q", misfit)
+    return handle
+
+
+async def test_payloads_are_written_as_they_are_read(face) -> None:
+    app = Worker(face.methods)
+    seen: list[list[object]] = [[] for _ in PAYLOADS]
+    for number, (annotation, value, content, misfit) in enumerate(PAYLOADS):
+        queue = f"q{number}"
+        app.on(queue, concurrency=1)(annotated_handler(annotation, seen[number]))
+        sent = await app.send(queue, value)
+        assert (await face.methods.message(queue, sent.id)).content == content
+        if misfit is not None:
+            await face.methods.produce(queue, misfit)
     await app.drain()
-    assert seen == [value]
-    assert app.stats["q"].dead == (misfit is not None)
+    assert seen == [[value] for _, value, _, _ in PAYLOADS]
+    dead = [app.stats[f"q{number}"].dead for number in range(len(PAYLOADS))]
+    assert dead == [misfit is not None for _, _, _, misfit in PAYLOADS]
 
 
 class Reading(pydantic.BaseModel):
@@ -178,31 +186,27 @@ for _ in range(1_000):
     DEEP = [DEEP]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value"),
-    [
-        (Address, {"Street": "M"}),
-        (Address, Other()),
-        (Address, "Main"),
-        (Parcel, {"weight": 0}),
-        (Short, "longer"),
-        (dict, {"x": float("nan")}),
-        (dict[str, float | None], {"x": float("inf")}),
-        (list, DEEP),
-        (Reading, Reading(value=float("nan"))),
-        (dict, {"x": 10**400}),
-        (Counted, Counted(value=10**400)),
-    ],
+NOT_TAKEN = (
+    (Address, {"Street": "M"}),
+    (Address, Other()),
+    (Address, "Main"),
+    (Parcel, {"weight": 0}),
+    (Short, "longer"),
+    (dict, {"x": float("nan")}),
+    (dict[str, float | None], {"x": float("inf")}),
+    (list, DEEP),
+    (Reading, Reading(value=float("nan"))),
+    (dict, {"x": 10**400}),
+    (Counted, Counted(value=10**400)),
 )
-async def test_what_the_handler_would_not_take_is_not_sent(face, annotation, value) -> None:
-    app = Worker(face.methods)
 
-    async def handle(payload) -> None: ...
 
-    handle.__annotations__["payload"] = annotation
-    app.on("q")(handle)
-    with pytest.raises((TypeError, ValueError)):
-        await app.send("q", value)
+async def test_what_the_handler_would_not_take_is_not_sent(face) -> None:
+    for annotation, value in NOT_TAKEN:
+        app = Worker(face.methods)
+        app.on("q")(annotated_handler(annotation, []))
+        with pytest.raises((TypeError, ValueError)):
+            await app.send("q", value)
     assert await face.methods.queues() == []
 
 

@@ -141,18 +141,19 @@ class Mute(Exception):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize("problem", [Mute(), DeadLetter(ValueError("x")), Discard(Mute()), Retry(1, Mute())])
-async def test_no_outcome_of_a_handler_ends_the_worker(face, problem) -> None:
+async def test_no_outcome_of_a_handler_ends_the_worker(face) -> None:
+    problems = [Mute(), DeadLetter(ValueError("x")), Discard(Mute()), Retry(1, Mute())]
     app = Worker(face.methods)
 
     @app.on("q")
-    async def handle(content: str) -> object:
-        if isinstance(problem, Mute):
-            raise problem
-        return problem
+    async def handle(number: int) -> object:
+        if isinstance(problems[number], Mute):
+            raise problems[number]
+        return problems[number]
 
-    await app.send("q", "a")
-    assert await app.drain() == 1
+    for number in range(len(problems)):
+        await app.send("q", number)
+    assert await app.drain() == len(problems)
 
 
 def test_a_handler_that_was_cancelled_from_inside_has_failed() -> None:
@@ -177,24 +178,23 @@ def test_a_handler_that_was_cancelled_from_inside_has_failed() -> None:
     assert asyncio.run(main()) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "problem", [SystemExit(3), BaseException("odd"), BaseExceptionGroup("", [SystemExit(3)])]
-)
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_a_handler_that_wants_to_end_the_program_has_failed(face, problem, in_thread) -> None:
+async def test_a_handler_that_wants_to_end_the_program_has_failed(face, in_thread) -> None:
     """A message whose handler calls `sys.exit` would end one worker after the other."""
+    problems = [SystemExit(3), BaseException("odd"), BaseExceptionGroup("", [SystemExit(3)])]
     app = Worker(face.methods)
 
-    async def handle(content: str) -> None:
-        raise problem
+    async def handle(number: int) -> None:
+        raise problems[number]
 
-    def handle_in_thread(content: str) -> None:
-        raise problem
+    def handle_in_thread(number: int) -> None:
+        raise problems[number]
 
     app.on("q", retry=[60])(handle_in_thread if in_thread else handle)
-    await app.send("q", "a")
-    assert await app.drain() == 1
-    assert app.stats["q"].failed == 1
+    for number in range(len(problems)):
+        await app.send("q", number)
+    assert await app.drain() == len(problems)
+    assert app.stats["q"].failed == len(problems)
 
 
 async def test_an_error_beside_a_cancellation_does_not_end_the_worker(face) -> None:
