@@ -1,9 +1,6 @@
 """Text that PostgreSQL cannot store, in an outbox of SQLite: set aside with its reason, and the relay goes on."""
 
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,13 +8,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from cli.conftest import Forq
 from forq_trio import ForqClient, outbox
 from forq_trio.worker import Worker
+from support.in_process import in_process_server
 from support.postgres import Postgres
-from support.real_server import SECRET, RealServer, real_server
+from support.processes import WAIT_SECONDS_MAX
+from support.real_server import SECRET
 
-pytestmark = pytest.mark.process
-SECONDS_MAX = 60
 REASON = "U+0000"
 
 
@@ -38,10 +36,11 @@ def shop(tmp_path: Path, queue: str) -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture(scope="module")
-def server(postgres: Postgres) -> Iterator[RealServer]:
+def url(postgres: Postgres) -> Iterator[str]:
+    """That of a server on PostgreSQL."""
     database = postgres.new_database()
-    with real_server(database) as server:
-        yield server
+    with in_process_server(database=database) as url:
+        yield url
     postgres.drop_database(database)
 
 
@@ -52,28 +51,21 @@ def aside(shop: sqlite3.Connection) -> list[str]:
     return [each.message.content for each in found]
 
 
-def test_the_command_sets_it_aside(shop, queue: str, tmp_path: Path, server: RealServer) -> None:
-    relay = subprocess.run(
-        [sys.executable, "-m", "forq_trio.cli", "relay", tmp_path / "shop.db", "--once", "--url", server.url],
-        env=os.environ | {"FORQ_AUTH_SECRET": SECRET},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-    )
-    assert (relay.returncode, relay.stdout) == (0, "2 messages sent.\n")
-    assert "Message 2 is set aside" in relay.stderr
-    assert aside(shop) == ["a\0b"]
-    with ForqClient(server.url, SECRET) as client:
-        assert [each.content for each in client.receive(queue, max_messages=9, wait_ms=0)] == [
-            "before",
-            "after",
-        ]
-
-
-async def test_a_worker_sets_it_aside_and_goes_on(
-    shop, queue: str, tmp_path: Path, server: RealServer
+def test_the_command_sets_it_aside(
+    shop, queue: str, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = Worker(server.url, secret=SECRET, outbox=tmp_path / "shop.db")
+    monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
+    relay = Forq(monkeypatch)("relay", str(tmp_path / "shop.db"), "--once", "--url", url)
+    assert (relay.code, relay.out) == (0, "2 messages sent.\n")
+    assert "Message 2 is set aside" in relay.err
+    assert aside(shop) == ["a\0b"]
+    with ForqClient(url, SECRET) as client:
+        received = client.receive(queue, max_messages=9, wait_ms=0)
+    assert [each.content for each in received] == ["before", "after"]
+
+
+async def test_a_worker_sets_it_aside_and_goes_on(shop, queue: str, tmp_path: Path, url: str) -> None:
+    worker = Worker(url, secret=SECRET, outbox=tmp_path / "shop.db")
     got: list[str] = []
 
     @worker.on(queue, concurrency=1)
@@ -82,7 +74,7 @@ async def test_a_worker_sets_it_aside_and_goes_on(
         if len(got) == 2:
             worker.stop()
 
-    with trio.fail_after(SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         await worker.serve()
     assert got == ["before", "after"]
     assert aside(shop) == ["a\0b"]

@@ -59,10 +59,19 @@ def path(tmp_path):
     return tmp_path / "shop.db"
 
 
-@pytest.fixture(params=["wal", "delete"])
-def shop(path, request) -> Iterator[sqlite3.Connection]:
+@pytest.fixture
+def journal() -> str:
+    """The journal mode of the shop. Tests of what the relay sees of its files, and of its locks, have both."""
+    return "wal"
+
+
+BOTH_JOURNALS = pytest.mark.parametrize("journal", ["wal", "delete"])
+
+
+@pytest.fixture
+def shop(path, journal) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA journal_mode = {request.param}")
+        connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = OFF")
         outbox.create_table(connection)
         connection.commit()
@@ -89,6 +98,7 @@ def left(shop: sqlite3.Connection) -> int:
     return shop.execute("SELECT count(*) FROM forq_outbox").fetchone()[0]
 
 
+@BOTH_JOURNALS
 async def test_messages_arrive_in_the_order_of_commit_with_their_options(shop, path, broker):
     write(shop, "1", "2", attributes={"k": "v"})
     write(shop, "3", queue="other", delay_ms=60_000)
@@ -126,6 +136,7 @@ async def test_a_relay_that_runs_tries_again(shop, path, broker):
             assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
 
+@BOTH_JOURNALS
 async def test_two_relays_at_once_double_nothing(shop, path, broker):
     write(shop, *map(str, range(30)))
     async with Relay(path, broker), Relay(path, broker):
@@ -292,6 +303,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await trio.testing.wait_all_tasks_blocked()
 
 
+@BOTH_JOURNALS
 async def test_an_older_copy_is_noticed_while_the_relay_runs(shop, path, broker):
     """It is copied into the same file, and gives the same ids again."""
     with closing(sqlite3.connect(":memory:")) as copy:
@@ -313,6 +325,7 @@ async def test_an_older_copy_is_noticed_while_the_relay_runs(shop, path, broker)
         assert await Relay(path, broker).relay_all() == 1
 
 
+@BOTH_JOURNALS
 async def test_a_new_identity_is_noticed_while_the_relay_runs(shop, path, broker):
     with closing(sqlite3.connect(":memory:")) as copy:
         shop.backup(copy)
@@ -327,6 +340,7 @@ async def test_a_new_identity_is_noticed_while_the_relay_runs(shop, path, broker
             assert await next_content(broker) == "2"
 
 
+@BOTH_JOURNALS
 async def test_a_database_that_is_replaced_is_opened_again(shop, path, broker):
     async with Relay(path, broker) as relay:
         write(shop, "1")
@@ -380,6 +394,7 @@ async def test_a_write_wakes_the_relay_and_nothing_else_does(shop, path, broker)
             assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
 
+@BOTH_JOURNALS
 async def test_a_commit_is_noticed_by_the_real_watch(shop, path, broker):
     async with Relay(path, broker) as relay:
         for number in range(3):
@@ -393,6 +408,7 @@ async def test_a_commit_is_noticed_by_the_real_watch(shop, path, broker):
                 await trio.testing.wait_all_tasks_blocked(0.05)
 
 
+@BOTH_JOURNALS
 async def test_a_transaction_that_is_long_in_coming_is_waited_for(shop, path, broker):
     """Its writes are noticed before it commits, and nothing may tell of the commit itself."""
     signal = Signal()

@@ -33,14 +33,15 @@ from support.real_server import SECRET
 @contextmanager
 def in_process_server(
     *,
-    database: Path | None = None,
+    database: Path | str | None = None,
     ssl_context: ssl.SSLContext | None = None,
     lock_out: bool = False,
     events: bool = False,
 ) -> Iterator[str]:
     """Serve while the body runs; yields the URL. What the server reports as an error fails the test.
 
-    database: None for one that is thrown away. lock_out: whether clients with wrong keys are, as they usually are.
+    database: a file, or the URL of one in PostgreSQL; None for one that is thrown away.
+    lock_out: whether clients with wrong keys are, as they usually are.
     events: keep lifecycle events.
     """
     server = _InProcessServer(database, ssl_context, lock_out, events)
@@ -61,7 +62,7 @@ def in_process_server(
 class _InProcessServer:
     """started: gets the port, or None from a server that could not start."""
 
-    database: Path | None
+    database: Path | str | None
     ssl_context: ssl.SSLContext | None
     lock_out: bool
     events: bool
@@ -82,7 +83,9 @@ class _InProcessServer:
 
     async def _run(self) -> None:
         self._token, self._stopping = trio.lowlevel.current_trio_token(), trio.Event()
-        url = MEMORY_URL if self.database is None else f"{SQLITE_PREFIX}{self.database}"
+        url = self.database or MEMORY_URL
+        if isinstance(url, Path):
+            url = f"{SQLITE_PREFIX}{url}"
         engine = open_engine(url, EngineSettings(events=self.events, history=True), "normal")
         async with open_system(engine, SystemClock()) as system:
             router = Router(self._routes(system), answer_error)
