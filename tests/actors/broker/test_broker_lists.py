@@ -4,7 +4,8 @@ import pytest
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model.dead_letters.searches import MessageFilter
-from forq_trio.model.errors import InvalidContent, InvalidQueueName, OutOfRange
+from forq_trio.model.errors import InvalidAttributes, InvalidContent, InvalidQueueName, OutOfRange
+from forq_trio.model.limits import SEARCH_TEXT_LENGTH_MAX
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.system import open_broker
 
@@ -37,20 +38,16 @@ async def test_messages_are_found_and_grouped(broker: Broker) -> None:
     assert [(group.error, group.count) for group in groups] == [(None, 2), ("no stock", 1)]
 
 
-@pytest.mark.parametrize("limit", [0, 101])
-async def test_bounds_of_a_page(broker: Broker, limit: int) -> None:
-    with pytest.raises(OutOfRange):
-        await broker.lists.list_messages(QUEUE, "all", limit=limit)
-    with pytest.raises(OutOfRange):
-        await broker.lists.find_messages(QUEUE, MessageFilter(), limit=limit)
-
-
-@pytest.mark.parametrize("scan_max", [0, 10_001])
-async def test_bounds_of_a_scan(broker: Broker, scan_max: int) -> None:
-    with pytest.raises(OutOfRange):
-        await broker.lists.find_messages(QUEUE, MessageFilter(), scan_max=scan_max)
-    with pytest.raises(OutOfRange):
-        await broker.lists.error_groups(QUEUE, scan_max=scan_max)
+async def test_bounds_of_a_page_and_of_a_scan(broker: Broker) -> None:
+    lists, everything = broker.lists, MessageFilter()
+    for call in (
+        *(lists.list_messages(QUEUE, "all", limit=limit) for limit in (0, 101)),
+        *(lists.find_messages(QUEUE, everything, limit=limit) for limit in (0, 101)),
+        *(lists.find_messages(QUEUE, everything, scan_max=most) for most in (0, 10_001)),
+        *(lists.error_groups(QUEUE, scan_max=most) for most in (0, 10_001)),
+    ):
+        with pytest.raises(OutOfRange):
+            await call
 
 
 async def test_names_and_cursors_that_cannot_be(broker: Broker) -> None:
@@ -66,17 +63,23 @@ async def test_names_and_cursors_that_cannot_be(broker: Broker) -> None:
     assert refused.value.field == "cursor"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "error"),
-    [
+async def test_filters_that_no_message_could_match(broker: Broker) -> None:
+    for wanted, error in (
         (MessageFilter(error="e" * 1_025), OutOfRange),
         (MessageFilter(error="\ud800"), InvalidContent),
         (MessageFilter(above_sequence=-1), OutOfRange),
         (MessageFilter(above_sequence=2**63), OutOfRange),
-    ],
-)
-async def test_filters_that_no_message_could_match(broker: Broker, wanted, error) -> None:
-    with pytest.raises(error):
-        await broker.lists.find_messages(QUEUE, wanted)
-    with pytest.raises(error):
-        await broker.lists.search(QUEUE, wanted)
+        (MessageFilter(reason="r" * 1_025), OutOfRange),
+        (MessageFilter(reason="\ud800"), InvalidContent),
+        (MessageFilter(text="t" * (SEARCH_TEXT_LENGTH_MAX + 1)), OutOfRange),
+        (MessageFilter(text="\ud800"), InvalidContent),
+        (MessageFilter(attributes={"": "x"}), InvalidAttributes),
+        (MessageFilter(attributes={str(n): "x" for n in range(11)}), InvalidAttributes),
+    ):
+        for call in (
+            broker.lists.find_messages(QUEUE, wanted),
+            broker.lists.search(QUEUE, wanted),
+            broker.redrive_tasks.start(f"{QUEUE}-dlq", wanted),
+        ):
+            with pytest.raises(error):
+                await call

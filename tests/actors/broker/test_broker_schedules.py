@@ -14,31 +14,15 @@ from forq_trio.model.errors import (
     InvalidSchedule,
     OutOfRange,
     ProduceToDeadLetterQueue,
-    ScheduleExists,
     ScheduleNotFound,
 )
 from forq_trio.model.holders import HOLDER, Holder, HolderKind
-from forq_trio.model.schedules.types import ChangedSchedule, NewSchedule, NextRun, Timing
-from forq_trio.model.values import seen
+from forq_trio.model.schedules.types import NewSchedule, NextRun, Timing
 from support.actors import T0
 
 HOURLY = NewSchedule(queue="q", content="c", cron="0 * * * *")
 HOUR_MS = 3_600_000
 NEXT = T0 - T0 % HOUR_MS + HOUR_MS
-
-
-async def test_a_schedule_is_saved_shown_and_runs(broker, clock) -> None:
-    saved = await broker.save_schedule("s", HOURLY)
-    assert (saved.name, saved.next_run, saved.made_by) == ("s", NEXT, None)
-    details = await broker.schedule("s")
-    assert seen(ChangedSchedule, details.schedule) == saved
-    assert [run.at for run in details.next_runs] == [NEXT + n * HOUR_MS for n in range(5)]
-    clock.ms = NEXT + 7
-    (delivery,) = await broker.receive("q")
-    details = await broker.schedule("s")
-    assert [(run.message_id, run.late_ms) for run in details.runs] == [(delivery.id, 7)]
-    assert details.schedule.next_run == details.next_runs[0].at == NEXT + HOUR_MS
-    assert (await broker.schedule("s", runs=0)).runs == ()
 
 
 async def test_a_paused_schedule_shows_when_it_would_run(broker) -> None:
@@ -49,27 +33,11 @@ async def test_a_paused_schedule_shows_when_it_would_run(broker) -> None:
     assert (await broker.resume_schedule("s")).next_run == NEXT
 
 
-async def test_a_run_by_hand(broker) -> None:
-    await broker.save_schedule("s", HOURLY)
-    produced = await broker.run_schedule("s")
-    (delivery,) = await broker.receive("q", wait_ms=0)
-    assert delivery.id == produced.id
-
-
 async def test_a_token_is_named_as_the_maker(broker) -> None:
     HOLDER.set(Holder(HolderKind.TOKEN, "nightly"))
     saved = await broker.save_schedule("s", HOURLY)
     assert saved.made_by == "nightly"
     assert (await broker.pause_schedule("s")).paused_by == "nightly"
-
-
-async def test_pages(broker) -> None:
-    for name in "cab":
-        await broker.save_schedule(name, HOURLY)
-    page = await broker.schedules(limit=2)
-    assert ([each.name for each in page.schedules], page.next) == (["a", "b"], "b")
-    page = await broker.schedules(after=page.next, limit=2)
-    assert ([each.name for each in page.schedules], page.next) == (["c"], None)
 
 
 async def test_a_preview_stores_nothing(broker) -> None:
@@ -81,57 +49,45 @@ async def test_a_preview_stores_nothing(broker) -> None:
     assert (await broker.schedules()).schedules == []
 
 
-@pytest.mark.parametrize(
-    ("members", "error"),
-    [
-        ({"queue": "a b"}, InvalidQueueName),
-        ({"queue": "a-dlq"}, ProduceToDeadLetterQueue),
-        ({"dead_letter_queue": "a b"}, InvalidQueueName),
-        ({"content": "x" * (256 * 1024 + 1)}, ContentTooLarge),
-        ({"attributes": {"": "x"}}, InvalidAttributes),
-        ({"priority": 1_001}, OutOfRange),
-        ({"ttl_ms": 0}, OutOfRange),
-        ({"cron": "x"}, InvalidCron),
-        ({"cron": None}, InvalidSchedule),
-        ({"every": "1h"}, InvalidSchedule),
-        ({"missed": "some"}, InvalidRequest),
-        ({"while_pending": "wait"}, InvalidRequest),
-        ({"cron": 5}, InvalidRequest),
-        ({"start": 1.5}, InvalidRequest),
-        ({"daily": "08:00", "cron": None}, InvalidRequest),
-    ],
+WRONG = (
+    ({"queue": "a b"}, InvalidQueueName),
+    ({"queue": "a-dlq"}, ProduceToDeadLetterQueue),
+    ({"dead_letter_queue": "a b"}, InvalidQueueName),
+    ({"content": "x" * (256 * 1024 + 1)}, ContentTooLarge),
+    ({"attributes": {"": "x"}}, InvalidAttributes),
+    ({"priority": 1_001}, OutOfRange),
+    ({"ttl_ms": 0}, OutOfRange),
+    ({"cron": "x"}, InvalidCron),
+    ({"cron": None}, InvalidSchedule),
+    ({"every": "1h"}, InvalidSchedule),
+    ({"missed": "some"}, InvalidRequest),
+    ({"while_pending": "wait"}, InvalidRequest),
+    ({"cron": 5}, InvalidRequest),
+    ({"start": 1.5}, InvalidRequest),
+    ({"daily": "08:00", "cron": None}, InvalidRequest),
+    ({"content": "\ud800"}, ForqError),
 )
-async def test_what_is_wrong_is_refused(broker, members, error) -> None:
-    with pytest.raises(error):
-        await broker.save_schedule("s", msgspec.structs.replace(HOURLY, **members))
+
+
+async def test_what_is_wrong_is_refused(broker) -> None:
+    for members, error in WRONG:
+        with pytest.raises(error):
+            await broker.save_schedule("s", msgspec.structs.replace(HOURLY, **members))
     assert (await broker.schedules()).schedules == []
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "x" * 129])
-async def test_a_wrong_name_is_refused(broker, name) -> None:
-    with pytest.raises(InvalidSchedule):
-        await broker.save_schedule(name, HOURLY)
-
-
-@pytest.mark.parametrize(
-    ("method", "low", "high"), [("schedule", 0, 100), ("schedules", 1, 1_000), ("next_runs", 1, 100)]
-)
-async def test_the_bounds_of_pages(broker, method, low, high) -> None:
+async def test_the_bounds_of_pages(broker) -> None:
     await broker.save_schedule("s", HOURLY)
-
-    async def call(count: int) -> object:
-        match method:
-            case "schedule":
-                return await broker.schedule("s", runs=count)
-            case "schedules":
-                return await broker.schedules(limit=count)
-        return await broker.next_runs(HOURLY, count)
-
-    for count in (low, high):
-        await call(count)
-    for count in (low - 1, high + 1):
-        with pytest.raises(OutOfRange):
+    for call, low, high in (
+        (lambda count: broker.schedule("s", runs=count), 0, 100),
+        (lambda count: broker.schedules(limit=count), 1, 1_000),
+        (lambda count: broker.next_runs(HOURLY, count), 1, 100),
+    ):
+        for count in (low, high):
             await call(count)
+        for count in (low - 1, high + 1):
+            with pytest.raises(OutOfRange):
+                await call(count)
 
 
 async def test_what_is_not_there_is_not_found(broker) -> None:
@@ -144,19 +100,6 @@ async def test_what_is_not_there_is_not_found(broker) -> None:
     ):
         with pytest.raises(ScheduleNotFound):
             await call("s")
-
-
-async def test_only_a_new_one(broker) -> None:
-    await broker.save_schedule("s", HOURLY, only_new=True)
-    with pytest.raises(ScheduleExists):
-        await broker.save_schedule("s", HOURLY, only_new=True)
-    await broker.delete_schedule("s")
-    await broker.save_schedule("s", HOURLY, only_new=True)
-
-
-async def test_a_surrogate_is_refused(broker) -> None:
-    with pytest.raises(ForqError):
-        await broker.save_schedule("s", msgspec.structs.replace(HOURLY, content="\ud800"))
 
 
 async def test_many_previews_at_once_leave_others_as_much_room_as_one(broker) -> None:

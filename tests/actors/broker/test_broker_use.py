@@ -8,40 +8,8 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import MessageNotFound, OutOfRange, QueueNotFound, Stopping, StorageOpenError
-from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.errors import MessageNotFound, OutOfRange, Stopping, StorageOpenError
 from forq_trio.system import open_broker
-from support.actors import T0
-from support.results import oks
-
-
-async def test_a_message_from_send_to_ack(broker) -> None:
-    produced = await broker.produce("q", "hello")
-    (delivery,) = await broker.receive("q", wait_ms=0)
-    assert (delivery.id, delivery.sequence, delivery.attempts) == (produced.id, produced.sequence, 1)
-    assert (await broker.queue_stats("q")).processing == 1
-    assert oks(await broker.ack("q", [delivery.receipt])) == [True]
-    assert oks(await broker.ack("q", [delivery.receipt])) == [False]
-    assert await broker.receive("q", wait_ms=0) == []
-
-
-async def test_nack_release_and_extend(broker, clock) -> None:
-    await broker.produce("q", "x")
-    (delivery,) = await broker.receive("q", wait_ms=0)
-    assert oks(await broker.nack("q", [delivery.receipt], delay_ms=0, reason="broke")) == [True]
-    (delivery,) = await broker.receive("q", wait_ms=0)
-    assert delivery.attempts == 2
-    assert oks(await broker.release("q", [delivery.receipt])) == [True]
-    (delivery,) = await broker.receive("q", lease_ms=1_000, wait_ms=0)
-    assert delivery.attempts == 2
-    assert [result.lease_until for result in await broker.extend("q", [delivery.receipt], 60_000)] == [
-        T0 + 60_000
-    ]
-    clock.ms += 59_999
-    assert await broker.receive("q", wait_ms=0) == []
-    clock.ms += 1
-    (delivery,) = await broker.receive("q", wait_ms=0)
-    assert delivery.attempts == 3
 
 
 async def test_undelivered_messages_come_again_uncounted(broker) -> None:
@@ -65,46 +33,6 @@ async def test_f4_ack_and_nack_of_one_message(broker) -> None:
     assert (await broker.message("q", produced.id)).status == "delayed"
 
 
-async def test_looking_changes_nothing(broker) -> None:
-    many = await broker.produce_many("q", [NewMessage(str(n)) for n in range(5)])
-    await broker.produce("q", "delayed", process_after=T0 + 1_000)
-    for _ in range(2):
-        assert [message.content for message in await broker.peek("q", limit=3)] == ["0", "1", "2"]
-        newest = (await broker.lists.search("q", limit=4)).messages
-        older = (await broker.lists.search("q", before_sequence=newest[-1].sequence)).messages
-        assert [message.content for message in newest + older] == ["delayed", "4", "3", "2", "1", "0"]
-        stats = await broker.queue_stats("q")
-        assert (stats.ready, stats.delayed, stats.oldest_ready_age_ms) == (5, 1, 0)
-        assert (await broker.message("q", many[3].id)).content == "3"
-        assert [queue.queue for queue in await broker.queues()] == ["q"]
-    with pytest.raises(MessageNotFound):
-        await broker.message("other", many[3].id)
-    with pytest.raises(QueueNotFound):
-        await broker.queue_stats("unknown")
-
-
-async def test_a_waiting_consumer_gets_the_message_when_it_is_sent(broker) -> None:
-    async with trio.open_nursery() as nursery:
-        got = []
-
-        async def consume() -> None:
-            got.extend(await broker.receive("q", wait_ms=limits.WAIT_MS_MAX))
-
-        nursery.start_soon(consume)
-        while broker.known.waiting("q") == 0:
-            await trio.lowlevel.checkpoint()
-        await broker.produce("q", "now")
-    assert [delivery.content for delivery in got] == ["now"]
-
-
-async def test_what_was_sent_is_there_after_reopening(tmp_path) -> None:
-    url = f"sqlite:///{tmp_path / 'forq.db'}"
-    async with open_broker(url) as broker:
-        await broker.produce("q", "kept")
-    async with open_broker(url) as broker:
-        assert [delivery.content for delivery in await broker.receive("q", wait_ms=0)] == ["kept"]
-
-
 async def test_two_brokers_on_one_file_are_refused(tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'forq.db'}"
     async with open_broker(url) as first:
@@ -116,11 +44,11 @@ async def test_two_brokers_on_one_file_are_refused(tmp_path) -> None:
         assert len(await second.receive("q", wait_ms=0)) == 1
 
 
-@pytest.mark.parametrize("url", ["", "sqlite:", "sqlite:///", "mysql://x", "memory", "forq.db"])
-async def test_other_urls_are_refused(url) -> None:
-    with pytest.raises(StorageOpenError, match="is not a database URL"):
-        async with open_broker(url):
-            raise AssertionError("opened")
+async def test_other_urls_are_refused() -> None:
+    for url in ("", "sqlite:", "sqlite:///", "mysql://x", "memory", "forq.db"):
+        with pytest.raises(StorageOpenError, match="is not a database URL"):
+            async with open_broker(url):
+                raise AssertionError("opened")
 
 
 @pytest.mark.parametrize("argument", ["queue_ttl_hours", "dlq_ttl_hours"])
@@ -145,17 +73,6 @@ async def test_a_closed_broker_refuses_everything(url) -> None:
         await broker.queue_stats("q")
 
 
-async def test_an_error_in_the_body_closes_everything_too(tmp_path) -> None:
-    async def fail() -> None:
-        async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}") as broker:
-            await broker.produce("q", "x")
-            raise ZeroDivisionError
-
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            await fail()
-
-
 async def test_opening_and_closing_leaves_nothing_behind(tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'forq.db'}"
 
@@ -170,11 +87,11 @@ async def test_opening_and_closing_leaves_nothing_behind(tmp_path) -> None:
 
     gc.freeze()  # a collection looks at what this test makes
     await use()
-    before = open_files()
-    for _ in range(20):
+    before, threads = open_files(), threading.active_count()
+    for _ in range(8):
         await use()
     assert open_files() <= before
-    assert threading.active_count() < 20
+    assert threading.active_count() < threads + 8
     assert sorted(os.listdir(tmp_path)) == ["forq.db", "forq.db.lock"]
 
 

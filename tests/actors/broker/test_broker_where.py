@@ -25,25 +25,25 @@ async def test_a_waiting_receiver_gets_what_matches_it_and_another_the_rest(brok
     assert got == {"eu": "eu", "other": "us"}
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        {"region": {"like": "e%"}},
-        {"region": 5},
-        {"region": {"not": None}},
-        {"region": {"orAbsent": True}},
-        {"": "x"},
-        {"k" * 65: "x"},
-        {"region": "x" * 1_025},
-        {str(number): "x" for number in range(11)},
-        {"a": "x" * 1_024, "b": "x" * 1_023},
-        ["region"],
-    ],
+BAD = (
+    {"region": {"like": "e%"}},
+    {"region": 5},
+    {"region": {"not": None}},
+    {"region": {"orAbsent": True}},
+    {"": "x"},
+    {"k" * 65: "x"},
+    {"region": "x" * 1_025},
+    {str(number): "x" for number in range(11)},
+    {"a": "x" * 1_024, "b": "x" * 1_023},
+    ["region"],
 )
-async def test_bad_conditions_are_refused_and_nothing_is_lost(broker, where):
+
+
+async def test_bad_conditions_are_refused_and_nothing_is_lost(broker):
     await broker.produce("q", "x")
-    with pytest.raises(InvalidRequest, match="where"):
-        await broker.receive("q", wait_ms=0, where=where)
+    for where in BAD:
+        with pytest.raises(InvalidRequest, match="where"):
+            await broker.receive("q", wait_ms=0, where=where)
     (delivery,) = await broker.receive("q", wait_ms=0)
     assert delivery.attempts == 1
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from cli.conftest import Forq
-from forq_trio import DeadLetterFilter, ForqClient
+from forq_trio import ForqClient
 from support.in_process import in_process_server
 from support.real_server import SECRET, environment
-from support.redrives import MANY, many_dead_letters
+from support.redrives import many_dead_letters
 
 DEAD = "orders-dlq"
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -157,6 +157,7 @@ def test_a_redrive_is_paused_resumed_cancelled_and_dismissed(forq: Forq, client:
         changed = forq("dead", "redrives", DEAD, option, task.id, "--json")
         assert (changed.code, json.loads(changed.out)["state"]) == (0, state)
     assert forq("dead", "redrives", DEAD, "--resume", task.id).code == 1
+    assert forq("dead", "redrives", DEAD, "--cancel", UNKNOWN).code == 5
     assert forq("dead", "redrives", DEAD, "--pause", task.id, "--cancel", task.id).code == 2
     assert forq("dead", "redrives", DEAD, "--dismiss", task.id).code == 0
     assert client.redrives(DEAD) == []
@@ -176,15 +177,6 @@ def test_redrives_that_make_no_sense(forq: Forq) -> None:
         ("--attribute", "x=1", "--attribute", "x=2"),
     ]:
         assert forq("dead", "redrive", DEAD, *arguments).code == 2, arguments
-
-
-def test_cancel(forq: Forq, client: ForqClient) -> None:
-    many_dead_letters(client, "orders")
-    task = client.start_redrive(DEAD, DeadLetterFilter(), rate_per_second=1)
-    cancelled = json.loads(forq("dead", "redrives", DEAD, "--cancel", task.id, "--json").out)
-    assert cancelled["state"] == "cancelled"
-    assert client.queue_stats("orders").ready == client.redrive_info(DEAD, task.id).moved < MANY
-    assert forq("dead", "redrives", DEAD, "--cancel", UNKNOWN).code == 5
 
 
 @pytest.mark.process

@@ -106,32 +106,36 @@ async def test_each_part_of_the_filter(api: Api) -> None:
     assert await found(api, "error=") == []
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("minAgeMs=-1", "bad_request.out_of_range"),
-        ("minAgeMs=x", "bad_request.out_of_range"),
-        (f"maxAgeMs={SEARCH_AGE_MS_MAX + 1}", "bad_request.out_of_range"),
-        ("before=0", "bad_request.out_of_range"),
-        (f"before={2**63}", "bad_request.out_of_range"),
-        ("limit=0", "bad_request.limit.out_of_range"),
-        ("limit=101", "bad_request.limit.out_of_range"),
-        ("attribute=a", "bad_request.attribute.invalid"),
-        ("attribute=:x", "bad_request.body.attributes.invalid"),
-        ("text=" + "t" * 1_025, "bad_request.out_of_range"),
-        ("error=" + "e" * 1_025, "bad_request.out_of_range"),
-    ],
+REFUSED_QUERIES = (
+    ("minAgeMs=-1", "bad_request.out_of_range"),
+    ("minAgeMs=x", "bad_request.out_of_range"),
+    (f"maxAgeMs={SEARCH_AGE_MS_MAX + 1}", "bad_request.out_of_range"),
+    ("before=0", "bad_request.out_of_range"),
+    (f"before={2**63}", "bad_request.out_of_range"),
+    ("limit=0", "bad_request.limit.out_of_range"),
+    ("limit=101", "bad_request.limit.out_of_range"),
+    ("attribute=a", "bad_request.attribute.invalid"),
+    ("attribute=:x", "bad_request.body.attributes.invalid"),
+    ("text=" + "t" * 1_025, "bad_request.out_of_range"),
+    ("error=" + "e" * 1_025, "bad_request.out_of_range"),
 )
-async def test_queries_that_are_refused(api: Api, query: str, code: str) -> None:
-    assert await api.code("GET", f"{DEAD}?{query}") == (400, code)
 
 
-@pytest.mark.parametrize(
-    "query", [f"minAgeMs={SEARCH_AGE_MS_MAX}", "maxAgeMs=0", f"before={2**63 - 1}", "limit=1", "limit=100"]
-)
-async def test_queries_at_the_ends_of_their_ranges(api: Api, query: str) -> None:
+async def test_queries_that_are_refused(api: Api) -> None:
+    for query, code in REFUSED_QUERIES:
+        assert await api.code("GET", f"{DEAD}?{query}") == (400, code), query
+
+
+async def test_queries_at_the_ends_of_their_ranges(api: Api) -> None:
     await api.send("m")
-    assert await found(api, query) == []
+    for query in (
+        f"minAgeMs={SEARCH_AGE_MS_MAX}",
+        "maxAgeMs=0",
+        f"before={2**63 - 1}",
+        "limit=1",
+        "limit=100",
+    ):
+        assert await found(api, query) == []
 
 
 async def test_a_misspelt_parameter_is_refused_by_its_name(api: Api) -> None:
@@ -160,25 +164,26 @@ async def test_a_body_with_an_unknown_member_is_refused_by_its_name(api: Api) ->
     assert await found(api, "") == [message_id]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("redrive", {}),
-        ("redrive", {"ids": "x"}),
-        ("redrive", {"ids": [], "target": 1}),
-        ("delete", []),
-        (f"{UNKNOWN}/resubmit", {"content": 1}),
-        (f"{UNKNOWN}/resubmit", {"attributes": {"a": 1}}),
-        (f"{UNKNOWN}/resubmit", {"remove": "yes"}),
-        ("redrives", {}),
-        ("redrives", {"filter": None}),
-        ("redrives", {"filter": {"minAgeMs": "1"}}),
-        ("redrives", {"filter": {}, "ratePerSecond": 1.5}),
-        ("redrives", b"{"),
-    ],
+OTHER_FORMS: tuple[tuple[str, object], ...] = (
+    ("redrive", {}),
+    ("redrive", {"ids": "x"}),
+    ("redrive", {"ids": [], "target": 1}),
+    ("delete", []),
+    (f"{UNKNOWN}/resubmit", {"content": 1}),
+    (f"{UNKNOWN}/resubmit", {"attributes": {"a": 1}}),
+    (f"{UNKNOWN}/resubmit", {"remove": "yes"}),
+    ("redrives", {}),
+    ("redrives", {"filter": None}),
+    ("redrives", {"filter": {"minAgeMs": "1"}}),
+    ("redrives", {"filter": {}, "ratePerSecond": 1.5}),
+    ("redrives", b"{"),
 )
-async def test_bodies_of_another_form(api: Api, path: str, body) -> None:
-    assert await api.code("POST", f"{DEAD}/{path}", body) == (400, "bad_request.body.invalid")
+
+
+async def test_bodies_of_another_form(api: Api) -> None:
+    for path, body in OTHER_FORMS:
+        answer = await api.code("POST", f"{DEAD}/{path}", body)
+        assert answer == (400, "bad_request.body.invalid"), (path, body)
 
 
 async def test_selected_ones_are_moved_each_with_its_result(api: Api) -> None:
@@ -344,40 +349,41 @@ async def test_too_many_at_once(api: Api) -> None:
     assert dict(response.headers)[b"retry-after"] == b"1"
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({"filter": {}, "ratePerSecond": 0}, "bad_request.out_of_range"),
-        ({"filter": {}, "ratePerSecond": 10_001}, "bad_request.out_of_range"),
-        ({"filter": {"minAgeMs": -1}}, "bad_request.out_of_range"),
-        ({"filter": {"reason": "r" * 1_025}}, "bad_request.out_of_range"),
-        ({"filter": {"attributes": {"": "x"}}}, "bad_request.body.attributes.invalid"),
-        ({"filter": {}, "target": "no queue"}, "bad_request.queue.invalid_name"),
-    ],
+REFUSED_REDRIVES = (
+    ({"filter": {}, "ratePerSecond": 0}, "bad_request.out_of_range"),
+    ({"filter": {}, "ratePerSecond": 10_001}, "bad_request.out_of_range"),
+    ({"filter": {"minAgeMs": -1}}, "bad_request.out_of_range"),
+    ({"filter": {"reason": "r" * 1_025}}, "bad_request.out_of_range"),
+    ({"filter": {"attributes": {"": "x"}}}, "bad_request.body.attributes.invalid"),
+    ({"filter": {}, "target": "no queue"}, "bad_request.queue.invalid_name"),
 )
-async def test_redrives_that_are_refused(api: Api, body, code: str) -> None:
-    assert await api.code("POST", f"{DEAD}/redrives", body) == (400, code)
+
+
+async def test_redrives_that_are_refused(api: Api) -> None:
+    for body, code in REFUSED_REDRIVES:
+        assert await api.code("POST", f"{DEAD}/redrives", body) == (400, code), body
     assert api.broker.redrive_tasks.all() == []
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "", b""),
-        ("GET", f"/{UNKNOWN}", b""),
-        ("POST", "/redrive", {"ids": [UNKNOWN]}),
-        ("POST", "/delete", {"ids": [UNKNOWN]}),
-        ("POST", f"/{UNKNOWN}/resubmit", {}),
-        ("POST", "/redrives", {"filter": {}}),
-        ("GET", "/redrives", b""),
-    ],
+ROUTES: tuple[tuple[str, str, object], ...] = (
+    ("GET", "", b""),
+    ("GET", f"/{UNKNOWN}", b""),
+    ("POST", "/redrive", {"ids": [UNKNOWN]}),
+    ("POST", "/delete", {"ids": [UNKNOWN]}),
+    ("POST", f"/{UNKNOWN}/resubmit", {}),
+    ("POST", "/redrives", {"filter": {}}),
+    ("GET", "/redrives", b""),
 )
-async def test_f15_queues_that_take_no_dead_letters(api: Api, method: str, path: str, body) -> None:
-    dlq_only = (400, "bad_request.dlq_only_operation")
-    assert await api.code(method, f"q/dead-letters{path}", body) == dlq_only
+
+
+async def test_f15_queues_that_take_no_dead_letters(api: Api) -> None:
+    for method, path, body in ROUTES:
+        answer = await api.code(method, f"q/dead-letters{path}", body)
+        assert answer == (400, "bad_request.dlq_only_operation"), path
     await api.broker.configure("p", dead_letter_queue="q")
-    response = await api.call(method, f"q/dead-letters{path}", body)
-    assert response.status in (200, 202, 404)
+    for method, path, body in ROUTES:
+        response = await api.call(method, f"q/dead-letters{path}", body)
+        assert response.status in (200, 202, 404), path
 
 
 async def test_a_token_needs_the_scope_and_the_target(api: Api) -> None:

@@ -13,7 +13,7 @@ from forq_trio.model.errors import (
     OutOfRange,
 )
 from forq_trio.model.limits import CONTENT_BYTES_MAX, MOVE_BATCH_MAX
-from support.actors import T0, until
+from support.actors import T0
 from support.results import oks
 
 from .workbench import DEAD, QUEUE, Workbench
@@ -36,25 +36,16 @@ async def test_f15_a_redriven_message_starts_anew_where_it_came_from(bench: Work
     assert [delivery.id for delivery in received] == [first, later.id]  # it kept its place
 
 
-async def test_selected_ones_each_with_its_result(bench: Workbench) -> None:
-    ids = await bench.fail(*map(str, range(5)))
-    outcome = await bench.broker.redrive(DEAD, [ids[3], UNKNOWN, ids[0]])
-    assert oks(outcome) == [True, False, True]
-    assert set(await bench.ids(QUEUE)) == {ids[0], ids[3]}
-    assert await bench.ids(DEAD) == [ids[4], ids[2], ids[1]]
-
-
-async def test_to_another_queue(bench: Workbench) -> None:
-    (message_id,) = await bench.fail("x")
-    assert oks(await bench.broker.redrive(DEAD, [message_id], target="repair")) == [True]
-    assert (await bench.broker.message("repair", message_id)).content == "x"
-    assert (bench.count(DEAD), bench.count(QUEUE)) == (0, 0)
-
-
-async def test_not_back_to_the_dead_letter_queue_itself(bench: Workbench) -> None:
-    (message_id,) = await bench.fail("x")
-    assert oks(await bench.broker.redrive(DEAD, [message_id], target=DEAD)) == [False]
-    assert await bench.ids(DEAD) == [message_id]
+async def test_failures_outlive_a_redrive(bench: Workbench) -> None:
+    (message_id,) = await bench.fail("x", reason="first time")
+    await bench.broker.redrive(DEAD, [message_id])
+    again = await bench.broker.message(QUEUE, message_id)
+    assert (again.attempts, again.failure_reason, again.source_queue) == (0, None, None)
+    await bench.nack(await bench.broker.receive(QUEUE, wait_ms=0), reason="second time")
+    await bench.all_dead(1)
+    dead = await bench.broker.message(DEAD, message_id)
+    assert [failure.reason for failure in dead.failures] == ["first time", "second time"]
+    assert dead.last_error == "second time"
 
 
 async def test_a_message_in_process_is_left_to_its_consumer(bench: Workbench) -> None:
@@ -66,56 +57,6 @@ async def test_a_message_in_process_is_left_to_its_consumer(bench: Workbench) ->
     with pytest.raises(MessageNotFound):
         await bench.broker.resubmit(DEAD, held, remove=True)
     assert oks(await bench.broker.ack(DEAD, [delivery.receipt])) == [True]
-
-
-async def test_a_message_that_came_from_nowhere_needs_a_target(bench: Workbench) -> None:
-    await bench.broker.configure(QUEUE, dead_letter_queue="morgue")
-    sent = await bench.broker.produce("morgue", "sent here")
-    assert oks(await bench.broker.redrive("morgue", [sent.id])) == [False]
-    with pytest.raises(MessageNotFound):
-        await bench.broker.resubmit("morgue", sent.id)
-    assert oks(await bench.broker.redrive("morgue", [sent.id], target="repair")) == [True]
-
-
-async def test_a_waiting_consumer_gets_what_is_redriven(bench: Workbench, nursery) -> None:
-    (message_id,) = await bench.fail("x")
-    got = []
-
-    async def wait() -> None:
-        got.extend(await bench.broker.receive(QUEUE, wait_ms=30_000))
-
-    nursery.start_soon(wait)
-    await bench.until_waiting(QUEUE)
-    await bench.broker.redrive(DEAD, [message_id])
-    await until(lambda: bool(got))
-    assert [delivery.id for delivery in got] == [message_id]
-
-
-async def test_deleted_for_good(bench: Workbench) -> None:
-    first, second = await bench.fail("a", "b")
-    assert oks(await bench.broker.delete_dead_letters(DEAD, [first, UNKNOWN])) == [True, False]
-    assert (await bench.ids(DEAD), bench.count(QUEUE)) == ([second], 0)
-
-
-async def test_an_edited_copy_beside_the_original(bench: Workbench) -> None:
-    (message_id,) = await bench.fail("typo", attributes={"a": "1", "b": "2"}, priority=9, group="g")
-    copy = await bench.broker.resubmit(DEAD, message_id, content="fixed", attributes={"a": "3"})
-    assert copy.id != message_id
-    message = await bench.broker.message(QUEUE, copy.id)
-    assert (message.content, message.attributes) == ("fixed", {"a": "3"})
-    assert (message.priority, message.group, message.max_attempts) == (9, "g", 1)
-    assert (message.failures, message.first_received_at, message.attempts) == ((), None, 0)
-    original = await bench.broker.message(DEAD, message_id)
-    assert (original.content, original.attributes) == ("typo", {"a": "1", "b": "2"})
-
-
-async def test_an_edited_copy_instead_of_the_original(bench: Workbench) -> None:
-    (message_id,) = await bench.fail("x", attributes={"a": "1"})
-    copy = await bench.broker.resubmit(DEAD, message_id, attributes={}, target="repair", remove=True)
-    message = await bench.broker.message("repair", copy.id)
-    assert message.content == "x"
-    assert not message.attributes
-    assert (bench.count(DEAD), bench.count(QUEUE), bench.count("repair")) == (0, 0, 1)
 
 
 async def test_a_refused_copy_removes_nothing(bench: Workbench) -> None:

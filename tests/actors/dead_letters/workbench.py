@@ -77,28 +77,24 @@ class Workbench:
         self._refused = len(self.moves())
         await all_idle()
 
-    async def until_waiting(self, queue: str) -> None:
-        """Return once a receiver waits for messages of a queue."""
-        await until(lambda: self.broker.known.waiting(queue) > 0)
-
     def count(self, queue: str) -> int:
         """Messages of a queue, whatever their status."""
         counts = self.broker.known.counts().get(queue)
         return 0 if counts is None else counts.total
 
-    async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[MessageInfo]:
-        """Every message of a queue that matches, newest first, however many pages that takes."""
+    async def all_of(self, queue: str) -> list[MessageInfo]:
+        """Every message of a queue, newest first, however many pages that takes."""
         messages: list[MessageInfo] = []
         before: int | None = None
         while True:
-            page = await self.broker.lists.search(queue, wanted, before_sequence=before, limit=100)
+            page = await self.broker.lists.search(queue, before_sequence=before, limit=100)
             messages += page.messages
             before = page.next_before
             if before is None:
                 return messages
 
-    async def ids(self, queue: str, wanted: MessageFilter | None = None) -> list[str]:
-        return [message.id for message in await self.all_of(queue, wanted)]
+    async def ids(self, queue: str) -> list[str]:
+        return [message.id for message in await self.all_of(queue)]
 
     async def redriven(self, wanted: MessageFilter | None = None, **options: Any) -> RedriveTask:
         """A redrive of all that match, once it has ended."""

@@ -217,6 +217,7 @@ async def test_a_writer_quicker_than_every_checkpoint_is_paused_all_the_same(
 ) -> None:
     """The rest never becomes short, yet the log starts over; no read holds it, so none is told of."""
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    monkeypatch.setattr(limits, "CHECKPOINT_PASSES_MAX", 4)
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
         pauses = count_pauses(writer, monkeypatch)
         while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:

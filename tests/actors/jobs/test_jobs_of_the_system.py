@@ -10,7 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, Nack, Optimize, Sweep, SweepKind
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
+from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
 from oracle.engine import MemoryEngine
@@ -20,7 +20,7 @@ from support.results import oks
 MINUTE = 60
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), "sqlite"])
 def engine(request, tmp_path) -> Iterator[ObservedEngine]:
     if request.param == "memory":
         observed = ObservedEngine(MemoryEngine(EngineSettings()))
@@ -73,31 +73,6 @@ async def test_f13_depth_gauges_are_refreshed_every_30_seconds(engine, autojump_
         assert system.counters.depths == {("q", False): 1}
 
 
-async def fail(system, queue: str) -> str:
-    """Use up all attempts of a new message, or of the next one of a dead-letter queue; returns its id."""
-    if not queue.endswith("-dlq"):
-        await system.broker.produce(queue, "x")
-    for _ in range(limits.ATTEMPTS_MAX_DEFAULT):
-        (delivery,) = await system.broker.receive(queue, wait_ms=0)
-        assert oks(await system.broker.nack(queue, [delivery.receipt], delay_ms=0)) == [True]
-    return delivery.id
-
-
-async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
-    engine, autojump_clock
-) -> None:
-    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
-        await elapse(30)
-        failed = await fail(system, "q")
-        before = trio.current_time()
-        (dead,) = await system.broker.receive("q-dlq", wait_ms=1_000)
-        assert dead.id == failed
-        assert trio.current_time() - before < 1
-        assert dead.attempts == 1
-        moved = [each.count for each in system.counters.queues._by_kind[MOVED_TO_DLQ]]
-        assert moved == [1]
-
-
 async def test_f7_a_message_fails_and_is_a_dead_letter_in_one_commit(engine, autojump_clock) -> None:
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(30)
@@ -110,21 +85,6 @@ async def test_f7_a_message_fails_and_is_a_dead_letter_in_one_commit(engine, aut
         await elapse(60)
         assert engine.commits == commits + 1
         assert [type(command) for batch in engine.batches for command in batch.commands] == [Nack]
-
-
-async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_second(
-    engine, autojump_clock
-) -> None:
-    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
-        await elapse(30)
-        await fail(system, "q")
-        await elapse(0.5)
-        await fail(system, "q-dlq")
-        await elapse(0.5)
-        assert {queue: counts.total for queue, counts in system.broker.known.counts().items()} == {
-            "q": 0,
-            "q-dlq": 0,
-        }
 
 
 async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autojump_clock) -> None:
@@ -153,7 +113,8 @@ async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_cl
         assert system.writer.parked.total == 0
 
 
-async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock, monkeypatch) -> None:
+async def test_a_job_that_always_fails_takes_nothing_down(autojump_clock, monkeypatch) -> None:
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         execute = system.writer.execute
 
