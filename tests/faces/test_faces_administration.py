@@ -45,7 +45,7 @@ async def test_settings_are_a_queues_own(face) -> None:
     assert (await face.rules("b"))["lease_ms"] == limits.LEASE_MS_DEFAULT
 
 
-@pytest.mark.parametrize("back_off", [(5, 6), None])
+@pytest.mark.parametrize("back_off", [(5, 6), EVERYTHING["back_off"]], ids=["list", "formula"])
 async def test_settings_and_pauses_outlive_a_restart(kind, back_off, tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'forq.db'}"
     async with open_face(kind, url) as face:

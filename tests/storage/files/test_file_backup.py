@@ -199,13 +199,13 @@ def test_a_copy_without_its_log_is_not_called_sound(path, tmp_path) -> None:
         verify_backup(str(copy))
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lock", ".reserve"])
-def test_a_backup_never_takes_the_name_of_a_file_beside_a_database(path, filled, tmp_path, ending) -> None:
-    link = tmp_path / "link.db"
-    link.symlink_to(path + ending)
-    for target in (path + ending, str(link)):
-        with pytest.raises(StorageOpenError, match="belongs to the database"):
-            backup_file(path, target, overwrite=True)
+def test_a_backup_never_takes_the_name_of_a_file_beside_a_database(path, filled, tmp_path) -> None:
+    for ending in ("-wal", "-shm", "-journal", ".lock", ".reserve"):
+        link = tmp_path / f"link{ending[1:]}.db"
+        link.symlink_to(path + ending)
+        for target in (path + ending, str(link)):
+            with pytest.raises(StorageOpenError, match="belongs to the database"):
+                backup_file(path, target, overwrite=True)
 
 
 def test_a_backup_is_not_written_beside_a_directory_that_is_not_there(path, filled, tmp_path) -> None:

@@ -74,8 +74,11 @@ def place(tmp_path) -> Path:
     return tmp_path / "data" / "forq.db"
 
 
-@pytest.mark.parametrize("ending", ["", "-wal", "-shm", ".lock"])
-@pytest.mark.parametrize("harm", SAID)
+@pytest.mark.parametrize(
+    ("harm", "ending"),
+    [(harm, "") for harm in SAID]
+    + [(harm, ending) for harm in (removed, replaced, linked) for ending in ("-wal", "-shm", ".lock")],
+)
 def test_every_loss_of_a_name_is_noticed_and_its_end_too(place: Path, harm: Harm, ending: str) -> None:
     with closing(open_database(str(place), "full")) as database:
         assert database.names.problem() is None

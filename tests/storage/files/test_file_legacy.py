@@ -14,7 +14,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.check import check_file, verify_backup
 from forq_trio.storage.sqlite.files.open import open_database
 
-ROWS = 2_000
+ROWS = 600
 READ_OURS = """
 SELECT
     seq, id, queue, is_dlq, content, status, attempts, process_after, processing_started_at, failure_reason,
@@ -151,16 +151,24 @@ open_database(sys.argv[1], "full")
 """
 
 
-@pytest.mark.parametrize("moment", ["integrity_check", "ALTER TABLE", "INSERT INTO queue_counts", "COMMIT"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("integrity_check", marks=pytest.mark.tier2),
+        "ALTER TABLE",
+        pytest.param("INSERT INTO queue_counts", marks=pytest.mark.tier2),
+        "COMMIT",
+    ],
+)
 def test_killed_at_any_point_the_next_start_finds_every_message(
     path, make_forq_file, forq_rows, read, moment
 ) -> None:
-    rows = forq_rows(2_000)
+    rows = forq_rows(ROWS)
     make_forq_file(rows)
     killed = subprocess.run([sys.executable, "-c", KILLED, path, moment], check=False)
     assert killed.returncode == -9
     with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        assert connection.execute("SELECT count(*) FROM messages").get == 2_000
+        assert connection.execute("SELECT count(*) FROM messages").get == ROWS
         assert connection.pragma("application_id") == 0
     open_database(path, "full").close()
     assert read(path, READ_OURS) == list(expected(rows))

@@ -6,10 +6,8 @@ walked over the queue would take many times the steps.
 """
 
 import random
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from msgspec import UNSET
@@ -45,10 +43,10 @@ BATCH_STEPS_MAX = 90_000
 """Of a batch with small bounds. A walk over the queue takes five steps a message, a claim of each 100."""
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory) -> Path:
-    """A file with thousands of messages: ready ones of many sizes, priorities and groups, delayed, held and leased."""
-    path = tmp_path_factory.mktemp("stored") / "forq.db"
+@pytest.fixture
+def filled(tmp_path) -> Iterator[SqliteEngine]:
+    """It has thousands of messages: ready ones of many sizes, priorities and groups, delayed, held and leased."""
+    path = tmp_path / "forq.db"
     with closing(SqliteEngine(str(path), EngineSettings(), "normal")) as engine:
         do(engine, Configure("q", SettingsChange(group_in_flight_max=1)))
         for start in range(0, STORED, 500):
@@ -61,19 +59,11 @@ def stored(tmp_path_factory) -> Path:
             do(engine, ProduceMany("q", tuple(many)))
             do(engine, ProduceMany("q", tuple(NewMessage("later", delay_ms=1_000 + n) for n in part[::5])))
             do(engine, Claim("q", 100, 60_000))
-    return path
-
-
-@pytest.fixture
-def filled(stored, tmp_path) -> Iterator[SqliteEngine]:
-    """An engine on a copy of it: to fill one takes a second."""
-    path = shutil.copy(stored, tmp_path)
-    with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         yield engine
 
 
-@pytest.fixture(autouse=True)
-def _small_bounds(filled, monkeypatch) -> None:
+@pytest.fixture
+def small_bounds(monkeypatch) -> None:
     for name in (
         *("EVICTED_MAX", "CLAIM_FILTERED_MAX", "DUE_BATCH_MAX"),
         *("FAILED_MOVED_MAX", "SWEEP_BATCH_MAX", "PURGE_BATCH_MAX"),
@@ -147,10 +137,13 @@ class Requests:
 
 
 @many_trials
-def test_no_batch_works_through_a_full_queue(filled, rng) -> None:
+def test_no_batch_works_through_a_full_queue(filled, small_bounds, rng) -> None:
     requests = Requests(rng)
     now_ms = 2_000_000_000_000  # later than the whole life of what was sent
     steps = Steps(filled._database.connection)
+    for _ in filled._database.connection.execute("SELECT bytes FROM messages WHERE queue = 'q'"):
+        pass
+    assert steps.count > BATCH_STEPS_MAX  # a walk over the queue would be noticed
     for number in range(count("bounded_batches")):
         commands = requests.draw()
         steps.count = 0
@@ -162,13 +155,7 @@ def test_no_batch_works_through_a_full_queue(filled, rng) -> None:
         del requests.receipts[:-50]
 
 
-def test_a_walk_over_the_queue_would_be_noticed(filled) -> None:
-    steps = Steps(filled._database.connection)
-    for _ in filled._database.connection.execute("SELECT bytes FROM messages WHERE queue = 'q'"):
-        pass
-    assert steps.count > BATCH_STEPS_MAX
-
-
+@pytest.mark.usefixtures("small_bounds")
 def test_a_shuffle_gives_up_where_most_positions_belong_to_one_message(tmp_path) -> None:
     stored = limits.SHUFFLE_EXACT_MAX + 100
     with closing(SqliteEngine(str(tmp_path / "shuffled.db"), EngineSettings(), "normal")) as engine:

@@ -56,7 +56,7 @@ def test_a_restart_knows_which_events_there_are(path, again) -> None:
 
 def test_the_bytes_that_are_told_are_about_those_of_the_file(path) -> None:
     with closing(open_it(path)) as engine:
-        for _ in range(20):
+        for _ in range(12):
             do(engine, some(500))
             do(engine, Ack("q", receipts(do(engine, claim(most=500)))))
         tables = "('events', 'events_message')"

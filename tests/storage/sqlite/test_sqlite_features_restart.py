@@ -5,41 +5,29 @@ from contextlib import closing
 
 import apsw
 import pytest
-from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.access.sessions import UiSession
-from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import (
     Claim,
     Configure,
-    EndSessions,
     Extend,
     ForgetQueue,
     Nack,
     NameQueues,
-    NoteSessionUse,
-    NoteTokenUse,
     Pause,
     ProduceMany,
     RedrivePolicy,
-    RevokeToken,
-    SaveSession,
-    SaveToken,
     Sweep,
     SweepKind,
 )
-from forq_trio.model.errors import TokenExists
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Failure, QueueCounts
 from forq_trio.model.queues.settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
-from support.access import access_token
 from support.actors import T0
 from support.batches import do, run
-from support.settings import EVERYTHING
 from support.words import ack, claim, contents, receipts, send
 
 
@@ -69,23 +57,6 @@ def place(tmp_path) -> Iterator[Restarts]:
 
 def contents_in_order(engine: SqliteEngine, queue: str = "q") -> list[str]:
     return [contents(do(engine, claim(queue=queue)))[0] for _ in range(engine.snapshot().counts[queue].ready)]
-
-
-def test_every_setting_survives(place) -> None:
-    set_now = do(place.engine, Configure("q", SettingsChange(**EVERYTHING)))
-    do(place.engine, Pause("q", True))
-    do(place.engine, Configure("other", SettingsChange(back_off=(1, 2, 3))))
-    rules = place.engine.snapshot().rules("q"), place.engine.snapshot().rules("other")
-    again = place.restart()
-    assert again.snapshot().settings == {
-        "q": QueueSettings(
-            **{name: getattr(set_now, name) for name in set_now.__struct_fields__ if name != "paused"},
-            paused=True,
-        ),
-        "other": QueueSettings(back_off=(1, 2, 3)),
-    }
-    assert (again.snapshot().rules("q"), again.snapshot().rules("other")) == rules
-    assert check_file(place.path).problems == []
 
 
 def test_a_queue_without_settings_leaves_no_trace(place) -> None:
@@ -142,33 +113,6 @@ def test_a_failed_commit_of_settings_leaves_the_old_ones(place) -> None:
     engine._database.connection.pragma("max_page_count", full * 1_000)
     assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1)}
     assert engine.snapshot().rules("q").lease_ms == 1
-
-
-def test_tokens_survive(place) -> None:
-    first = access_token("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5)
-    second = access_token("second", "bb", (Scope.ADMIN,), "*", T0)
-    for token in (first, second):
-        do(place.engine, SaveToken(token))
-    do(place.engine, NoteTokenUse({"first": T0 + 1, "unknown": T0}))
-    again = place.restart()
-    assert again.snapshot().tokens == {
-        "first": access_token("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5, T0 + 1),
-        "second": second,
-    }
-    assert isinstance(do(again, SaveToken(second)), TokenExists)
-    assert do(again, RevokeToken("second")) is True
-    assert list(place.restart().snapshot().tokens) == ["first"]
-
-
-def test_sessions_survive(place) -> None:
-    first = UiSession("aa", "ci", "bb", T0, T0 + 5, T0, "::1", "Größe")
-    second = UiSession("cc", None, "dd", T0, T0 + 5, T0, "", "")
-    run(place.engine, SaveSession(first), SaveSession(second))
-    do(place.engine, NoteSessionUse({"aa": T0 + 1}))
-    again = place.restart()
-    assert again.snapshot().sessions == {"aa": replace(first, last_used_at=T0 + 1), "cc": second}
-    assert do(again, EndSessions(("cc",))) == 1
-    assert list(place.restart().snapshot().sessions) == ["aa"]
 
 
 def test_turns_go_on_with_the_first_ready_message(place) -> None:

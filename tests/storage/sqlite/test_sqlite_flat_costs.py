@@ -30,9 +30,9 @@ from support.batches import do, run
 from support.vm_steps import Steps
 from support.words import ack, claim, nack, send
 
-FEW, MANY = 100, 2_000
+FEW, MANY = 100, 1_000
 GROWTH_MAX = 1.2
-"""A little is left to chance (random draws). Whatever looked at each message would take twenty times the steps."""
+"""A little is left to chance (random draws). Whatever looked at each message would take ten times the steps."""
 
 
 @pytest.fixture(autouse=True)
