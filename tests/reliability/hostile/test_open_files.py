@@ -57,6 +57,7 @@ def limited_server(database: Path, files: int, **more: str) -> Iterator[RealServ
             process.kill()
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_a_server_that_may_not_have_more_refuses_instead_of_letting_wait(tmp_path) -> None:
     with (
@@ -109,23 +110,19 @@ def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
 
 
-@pytest.mark.parametrize(
-    ("soft", "hard", "raised"),
-    [
+def test_how_many_files() -> None:
+    for soft, hard, raised in (
         (1_024, NO_LIMIT, ALL),
         (1_024, 524_288, ALL),
         (1_024, 4_096, 4_096),
         (100_000, 524_288, 100_000),
         (NO_LIMIT, NO_LIMIT, NO_LIMIT),
-    ],
-)
-def test_how_many_files(soft, hard, raised) -> None:
-    assert files_to_have(soft, hard) == raised
+    ):
+        assert files_to_have(soft, hard) == raised
 
 
-@pytest.mark.parametrize(
-    ("files", "api", "ui"),
-    [
+def test_how_many_connections_fit() -> None:
+    for files, api, ui in (
         (NO_LIMIT, limits.CONNECTIONS_MAX, limits.UI_CONNECTIONS_MAX),
         (ALL, limits.CONNECTIONS_MAX, limits.UI_CONNECTIONS_MAX),
         (ALL - 100, limits.CONNECTIONS_MAX - 100, limits.UI_CONNECTIONS_MAX),
@@ -133,21 +130,22 @@ def test_how_many_files(soft, hard, raised) -> None:
         (512, 192, 64),
         (limits.OPEN_FILES_BESIDE_MAX, 1, 1),
         (10, 1, 1),
-    ],
-)
-def test_how_many_connections_fit(files, api, ui) -> None:
-    assert connections_that_fit(files, with_ui=True) == (api, ui)
+    ):
+        assert connections_that_fit(files, with_ui=True) == (api, ui)
 
 
-@pytest.mark.parametrize(
-    ("files", "api"), [(NO_LIMIT, limits.CONNECTIONS_MAX), (ALL, limits.CONNECTIONS_MAX), (512, 256), (10, 1)]
-)
-def test_without_a_ui_the_api_has_all_that_fit(files, api) -> None:
-    assert connections_that_fit(files, with_ui=False) == (api, 0)
+def test_without_a_ui_the_api_has_all_that_fit() -> None:
+    for files, api in (
+        (NO_LIMIT, limits.CONNECTIONS_MAX),
+        (ALL, limits.CONNECTIONS_MAX),
+        (512, 256),
+        (10, 1),
+    ):
+        assert connections_that_fit(files, with_ui=False) == (api, 0)
 
 
-@pytest.mark.parametrize("files", range(1, ALL + 500, 211))
-def test_both_ports_leave_the_files_beside(files) -> None:
-    api, ui = connections_that_fit(files, with_ui=True)
-    assert min(api, ui) >= 1
-    assert api + ui <= max(2, files - limits.OPEN_FILES_BESIDE_MAX)
+def test_both_ports_leave_the_files_beside() -> None:
+    for files in range(1, ALL + 500, 211):
+        api, ui = connections_that_fit(files, with_ui=True)
+        assert min(api, ui) >= 1
+        assert api + ui <= max(2, files - limits.OPEN_FILES_BESIDE_MAX)

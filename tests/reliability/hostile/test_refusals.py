@@ -21,12 +21,12 @@ HEAD = WITHOUT_KEY + "".join(f"{name}: {value}\r\n" for name, value in KEY.items
 REFUSED = {
     "a body said to be too long": (HEAD + b"Content-Length: %d\r\n\r\n" % (limits.BODY_BYTES_MAX * 100), 413),
     "a body of chunks that never end": (
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"100000\r\n%b\r\n" % (b"x" * 2**20) * 60,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"100000\r\n%b\r\n" % (b"x" * 2**20) * 16,
         413,
     ),
     "a body without a key": (WITHOUT_KEY + b"Content-Length: 1000000\r\n\r\n" + b"x" * 100_000, 401),
     "a chunk of 2**60 bytes": (
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % 2**60 + b"x" * 2**26,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % 2**60 + b"x" * 2**24,
         413,
     ),
     "a target that never ends": (b"GET /" + b"x" * 200_000, 414),

@@ -19,7 +19,7 @@ from reliability.process.key_client import Batch, Consume, Done, Offers, Task, T
 from support.processes import killed_after
 from support.real_server import SECRET, environment, real_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 PROCESSES = 3
 HOUR_MS = 3_600_000

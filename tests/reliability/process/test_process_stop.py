@@ -118,15 +118,6 @@ def test_a_port_in_use_is_named(tmp_path) -> None:
         assert not (tmp_path / "other.db").exists()
 
 
-def test_a_file_that_is_no_database_stays_as_it_is(tmp_path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("This is not a database. " * 1_000, encoding="utf-8")
-    before = path.read_bytes()
-    assert "is not a SQLite database" in refused(path)
-    assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
-
-
 @pytest.mark.tier2
 def test_under_nohup_a_terminal_that_goes_away_is_none_of_its_business(tmp_path) -> None:
     """nohup starts a program with SIGHUP ignored, and it has to stay so."""
