@@ -54,7 +54,7 @@ RETRY_SET_ASIDE = Endpoint(
     "POST",
     "/set-aside/retry",
     Scope.ADMIN,
-    name="putBack",
+    name="retrySetAside",
     tag=_TAG,
     summary="Send again messages that were set aside, behind all others",
     body=bodies.SetAsideIds,

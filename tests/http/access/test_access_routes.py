@@ -27,7 +27,7 @@ BODIES = {
     "nextRuns": b'{"every": "1h"}',
     "reportWorker": b"""{"name": "w", "host": "", "version": "", "process": 1, "startedAt": 0,
         "queues": [{"queue": "q", "slots": 1}]}""",
-    "putBack": b'{"ids": []}',
+    "retrySetAside": b'{"ids": []}',
     "deleteSetAside": b'{"ids": []}',
     "relayOutbox": b'{"after": 0, "messages": []}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
