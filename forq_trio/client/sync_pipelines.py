@@ -62,7 +62,7 @@ class Pipelines(Connection):
         """Store a page of up to 10,000 messages (4 MiB) beside the queue, until `publish`; returns once it is durable.
 
         stage: a name of the caller's choice, unique in the queue. page: its number, from 0; a page that exists already
-        is ignored, and answered like the first time, so a call can be repeated. A stage ends by itself a day after its
+        is ignored, and answered like the first time, so a call can be repeated. A stage is discarded a day after its
         last page, also when its queue was deleted, and one without messages when its key has 2,500.
 
         All or nothing: raises what `check_message` raises for the first message that cannot be stored, with `field`

@@ -57,7 +57,7 @@ class Schedules(Connection):
         return answer.runs
 
     def pause_schedule(self, name: str) -> ChangedSchedule:
-        """Stop the runs of a schedule until `resume_schedule`; those until then are not made up for.
+        """Stop the runs of a schedule until `resume_schedule`. Runs in between are not sent later.
 
         A paused one is unchanged. Raises InvalidSchedule, ScheduleNotFound.
         """

@@ -77,7 +77,7 @@ class SettlementMethods(ABC):
     async def discard(
         self, queue: str, receipts: OneReceipt | ManyReceipts, *, reason: str
     ) -> ReceiptResult | list[ReceiptResult]:
-        """End received messages that no attempt can process: they never come again, and are no dead letters.
+        """End received messages that no attempt can process: they neither come again nor become dead letters.
 
         reason: 1 to 1,024 characters; the history, where it is on, keeps them as discarded with it as their last error.
         Results like `ack`. Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.

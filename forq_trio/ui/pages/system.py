@@ -260,7 +260,7 @@ def system_routes(site: Site) -> Routes:
     @routes.post("/system/compaction/stop", Scope.ADMIN)
     async def stop_compaction() -> Response:
         site.system.compaction.stop()
-        return site.done("Stopped; what was given back stays given back", go=site.url("/system"))
+        return site.done("Stopped; what was freed stays free", go=site.url("/system"))
 
     @routes.post("/system/sessions/<digest>/end", Scope.ADMIN)
     async def end_session(digest: str) -> Response:

@@ -6,7 +6,7 @@ export function startFailures() {
     if (isAsked(event)) clear();
   });
   document.addEventListener("htmx:sendError", (event) => say(event, "the server does not answer."));
-  document.addEventListener("htmx:timeout", (event) => say(event, "", "No answer for a minute: it may be done or not."));
+  document.addEventListener("htmx:timeout", (event) => say(event, "", "No answer for a minute: it may or may not have been done."));
   document.addEventListener("htmx:responseError", (event) => {
     const swap = event.detail.elt.closest("[hx-swap]")?.getAttribute("hx-swap");
     if (swap === "none") say(event, `the server answered ${event.detail.xhr.status}.`, "", event.detail.xhr.responseText);
