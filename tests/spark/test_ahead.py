@@ -10,11 +10,9 @@ from forq_trio import ForqClient
 from forq_trio.model.errors import ForqUnreachable
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.sqlite.files.check import backup_file
-from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError
 from pyspark_forq.lease_offsets import Offset
-from pyspark_forq.options import parsed
-from pyspark_forq.schemas import schema_of
+from spark.consuming import end_of_call_ahead, reader_of
 from support.in_process import in_process_server
 from support.real_server import SECRET
 
@@ -35,8 +33,7 @@ class Query:
     """Spark's side of a stream: one batch after the other; what a batch had is written when it is committed."""
 
     def __init__(self, url: str, queue: str, most: int, start: Offset | None = None) -> None:
-        options = parsed({"url": url, "token": SECRET, "queue": queue, "consumer": "spark"}, "stream")
-        self.reader = ConsumeReader(options, schema_of(options))
+        self.reader = reader_of(url, queue, "spark")
         self.most = ReadMaxRows(most)
         self.start = self.reader.initialOffset() if start is None else start
 
@@ -62,9 +59,7 @@ class Query:
 
     def made_ahead(self) -> None:
         """Wait for the call that is under way."""
-        thread = self.reader._ahead._thread
-        if thread is not None:
-            thread.join()
+        end_of_call_ahead(self.reader)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,18 +19,13 @@ from forq_trio.storage.sqlite.files.check import backup_file
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqConsumerFenced, ForqDataSourceError
 from pyspark_forq.lease_offsets import Offset
-from pyspark_forq.options import parsed
-from pyspark_forq.schemas import schema_of
+from spark.consuming import end_of_call_ahead, reader_of
 from support.effort import count
 from support.in_process import in_process_server
 from support.real_server import SECRET
 
 BATCH = 3
-
-
-def reader_of(url: str, queue: str, consumer: str = "lake") -> ConsumeReader:
-    options = parsed({"url": url, "token": SECRET, "queue": queue, "consumer": consumer}, "stream")
-    return ConsumeReader(options, schema_of(options))
+lake_reader = partial(reader_of, consumer="lake")
 
 
 @dataclass
@@ -79,12 +75,6 @@ def run(reader: ConsumeReader, of: Checkpoint, lake: Lake, steps: int, most: int
             lake |= rows
             of.committed += 1
     end_of_call_ahead(reader)
-
-
-def end_of_call_ahead(reader: ConsumeReader) -> None:
-    thread = reader._ahead._thread
-    if thread is not None:
-        thread.join()
 
 
 class Timeline:
@@ -150,13 +140,13 @@ def test_a_job_of_before_a_restore_acknowledges_nothing_of_the_job_after_it(time
     timeline.send("q", numbered("m", 9))
     backup = timeline.backup()
     old, lake = Checkpoint(), {}
-    run(reader_of(timeline.url, "q"), old, lake, 2)  # lease 1 is written and logged, and not acknowledged
+    run(lake_reader(timeline.url, "q"), old, lake, 2)  # lease 1 is written and logged, and not acknowledged
     timeline.restore(backup)
     new = Checkpoint()
-    reader = reader_of(timeline.url, "q")
+    reader = lake_reader(timeline.url, "q")
     run(reader, new, {}, 1)
     assert new.offsets[-1]["seq"] == old.offsets[-1]["seq"] == 1
-    reason = refused(lambda: run(reader_of(timeline.url, "q"), old, lake, 9))
+    reason = refused(lambda: run(lake_reader(timeline.url, "q"), old, lake, 9))
     assert "the checkpoint is at lease 1 of consumer 'lake' of 20" in reason
     assert "the server is another one, or the consumer was deleted since" in reason
     assert timeline.stored("q") == {*numbered("m", 9)}
@@ -169,18 +159,18 @@ def test_a_restore_is_told_from_another_server(timeline) -> None:
     """The backup has the consumer; what it leases again is another lease."""
     timeline.send("q", numbered("m", 9))
     old = Checkpoint()
-    run(reader_of(timeline.url, "q"), old, {}, 2, most=1)
-    run(reader_of(timeline.url, "q"), old, {}, 0)
+    run(lake_reader(timeline.url, "q"), old, {}, 2, most=1)
+    run(lake_reader(timeline.url, "q"), old, {}, 0)
     backup = timeline.backup()
-    run(reader_of(timeline.url, "q"), old, {}, 4, most=1)
+    run(lake_reader(timeline.url, "q"), old, {}, 4, most=1)
     timeline.restore(backup)
     assert "the server was restored from a backup" in refused(
-        lambda: run(reader_of(timeline.url, "q"), old, {}, 1)
+        lambda: run(lake_reader(timeline.url, "q"), old, {}, 1)
     )
     new = Checkpoint()
-    run(reader_of(timeline.url, "q"), new, {}, 5, most=1)
+    run(lake_reader(timeline.url, "q"), new, {}, 5, most=1)
     for again in (old, Checkpoint(old.offsets, old.committed - 1)):
-        reason = refused(lambda again=again: run(reader_of(timeline.url, "q"), again, {}, 1))
+        reason = refused(lambda again=again: run(lake_reader(timeline.url, "q"), again, {}, 1))
         assert "made at" in reason
         assert "the server was restored from a backup" in reason
 
@@ -189,13 +179,13 @@ def test_a_restore_is_told_from_another_server(timeline) -> None:
 def test_a_checkpoint_of_another_queue_or_consumer_is_refused_by_name(timeline, steps) -> None:
     for queue in ("q", "other"):
         timeline.send(queue, numbered(queue, 9))
-        run(reader_of(timeline.url, queue), Checkpoint(), {}, 1)
+        run(lake_reader(timeline.url, queue), Checkpoint(), {}, 1)
     timeline.client.release_consumer("q", "lake")
     of = Checkpoint()
-    run(reader_of(timeline.url, "q"), of, {}, steps)
+    run(lake_reader(timeline.url, "q"), of, {}, steps)
     before = timeline.client.consumer("other", "lake")
     assert (
-        refused(lambda: run(reader_of(timeline.url, "other"), of, {}, 1))
+        refused(lambda: run(lake_reader(timeline.url, "other"), of, {}, 1))
         == "the checkpoint is of queue 'q', and this query reads queue 'other': a checkpoint belongs to one queue"
         " and one consumer, so use another one"
     )
@@ -207,7 +197,9 @@ def test_a_checkpoint_of_another_queue_or_consumer_is_refused_by_name(timeline, 
 
 
 def test_a_checkpoint_of_another_mode_is_refused(timeline) -> None:
-    reason = refused(lambda: run(reader_of(timeline.url, "q"), Checkpoint([{"after": 0, "until": 3}]), {}, 1))
+    reason = refused(
+        lambda: run(lake_reader(timeline.url, "q"), Checkpoint([{"after": 0, "until": 3}]), {}, 1)
+    )
     assert reason == "the checkpoint is not one of mode 'consume': its offset is {'after': 0, 'until': 3}"
 
 
@@ -215,13 +207,13 @@ def test_of_an_earlier_version_what_is_acknowledged_goes_on(timeline) -> None:
     timeline.send("q", numbered("m", 9))
     of, lake = Checkpoint(), {}
     # Lease 1 is written; 2 is planned, so 1 is acknowledged soon.
-    run(reader_of(timeline.url, "q"), of, lake, 3)
+    run(lake_reader(timeline.url, "q"), of, lake, 3)
     assert timeline.client.consumer("q", "lake").acknowledged == 1
     earlier = replace(of.as_of_an_earlier_version(), offsets=[{"seq": 0}, {"seq": 1}])
-    run(reader_of(timeline.url, "q"), earlier, lake, 99)
+    run(lake_reader(timeline.url, "q"), earlier, lake, 99)
     assert sorted(content for rows in lake.values() for content in rows) == numbered("m", 9)
     assert timeline.stored("q") == set()
-    run(reader_of(timeline.url, "q"), earlier, lake, 9)
+    run(lake_reader(timeline.url, "q"), earlier, lake, 9)
 
 
 def test_of_an_earlier_version_a_batch_that_was_not_committed_is_refused(timeline) -> None:
@@ -229,13 +221,13 @@ def test_of_an_earlier_version_a_batch_that_was_not_committed_is_refused(timelin
     timeline.send("q", numbered("m", 3))
     of = Checkpoint()
     backup = timeline.backup()
-    run(reader_of(timeline.url, "q"), of, {}, 1)
+    run(lake_reader(timeline.url, "q"), of, {}, 1)
     timeline.restore(backup)
     timeline.send("q", numbered("before", 3), priority=1)
-    reader, new, lake = reader_of(timeline.url, "q"), Checkpoint(), {}
+    reader, new, lake = lake_reader(timeline.url, "q"), Checkpoint(), {}
     run(reader, new, lake, 1)
     earlier = of.as_of_an_earlier_version()
-    reason = refused(lambda: run(reader_of(timeline.url, "q"), earlier, {}, 9))
+    reason = refused(lambda: run(lake_reader(timeline.url, "q"), earlier, {}, 9))
     assert reason == (
         "the checkpoint has a batch that was not committed, and does not say when its lease 1 of consumer 'lake' was"
         " made: an earlier version wrote it, and the server's lease of that number may be another one. Let that"
@@ -252,13 +244,15 @@ def test_of_an_earlier_version_a_batch_that_was_not_committed_is_refused(timelin
 def test_of_an_earlier_version_a_lease_that_is_open_is_not_acknowledged(timeline) -> None:
     timeline.send("q", numbered("m", 9))
     of, lake = Checkpoint(), {}
-    run(reader_of(timeline.url, "q"), of, lake, 2)  # it may have written lease 1, or another queue's lease 1
-    reason = refused(lambda: run(reader_of(timeline.url, "q"), of.as_of_an_earlier_version(), {}, 1))
+    run(
+        lake_reader(timeline.url, "q"), of, lake, 2
+    )  # it may have written lease 1, or another queue's lease 1
+    reason = refused(lambda: run(lake_reader(timeline.url, "q"), of.as_of_an_earlier_version(), {}, 1))
     assert "does not say which lease 1 of consumer 'lake' it has written" in reason
     assert "still has 6 messages" in reason  # with those of the lease ahead
     assert timeline.stored("q") == {*numbered("m", 9)}
     run(
-        reader_of(timeline.url, "q"), Checkpoint(), lake, 99
+        lake_reader(timeline.url, "q"), Checkpoint(), lake, 99
     )  # begins with the same lease, which replaces its files
     assert sorted(content for rows in lake.values() for content in rows) == numbered("m", 9)
 
@@ -268,19 +262,19 @@ def test_pages_are_of_the_lease_that_was_planned(timeline) -> None:
     timeline.send("q", numbered("m", 9))
     backup = timeline.backup()
     of = Checkpoint()
-    reader = reader_of(timeline.url, "q")
+    reader = lake_reader(timeline.url, "q")
     run(reader, of, {}, 1)
     (part,) = reader.partitions(of.offsets[0], of.offsets[1])
     timeline.restore(backup)
-    run(reader_of(timeline.url, "q"), Checkpoint(), {}, 1)
-    assert "is another one" in refused(lambda: list(reader_of(timeline.url, "q").read(part)))
+    run(lake_reader(timeline.url, "q"), Checkpoint(), {}, 1)
+    assert "is another one" in refused(lambda: list(lake_reader(timeline.url, "q").read(part)))
 
 
 def test_a_query_that_waited_for_another_one_begins_behind_what_that_one_acknowledged(timeline) -> None:
     timeline.send("q", numbered("m", 9))
     first, second = Checkpoint(), Checkpoint()
     lake: Lake = {}
-    reader, waiting = reader_of(timeline.url, "q"), reader_of(timeline.url, "q")
+    reader, waiting = lake_reader(timeline.url, "q"), lake_reader(timeline.url, "q")
     run(reader, first, lake, 1)
     run(waiting, second, lake, 0)
     assert second.offsets[0]["seq"] == 0
