@@ -25,8 +25,9 @@ _SUSPECT_LENGTH = 1_024
 _SUSPECT_SECONDS = 0.000_1
 _SUSPECT_GROWTH = 5
 """Between these two lengths a linear pattern takes 4 times as long, a quadratic one up to 16 times."""
-_LENGTHS = (16, 20, 24, 32, 64, 128, _SHORTER_LENGTH, 512, _SUSPECT_LENGTH, 2_048, 4_096, TEXT_LENGTH)
-"""They begin so short that also a pattern that takes 16 times as long for four more characters is soon found out."""
+_LENGTHS = (*range(16, 64, 4), 64, 128, _SHORTER_LENGTH, 512, _SUSPECT_LENGTH, 2_048, 4_096, TEXT_LENGTH)
+"""They grow so slowly that a pattern that takes 16 times as long for four more characters is soon found out, also by a
+fast machine: a text of 32 may take it 2 ms, one of 64 minutes."""
 _GROWTH_MAX = 2
 _TEXTS_MAX = 600
 """Of a pattern, unless thorough."""
