@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 TESTS = Path(__file__).parents[1]
 EACH = 50
-# Publishes its own, and consumes whatever is there until all is finished; prints what it acknowledged.
+# Each begins when all are ready: publishes its own, and consumes whatever is there until all is finished; prints what it
+# acknowledged.
 OURS = """
 import sys
 import trio
@@ -57,6 +58,8 @@ def finished_by_all():
 
 async def main():
     async with open_broker(url) as broker, trio.open_nursery() as nursery:
+        print("ready", flush=True)
+        await trio.to_thread.run_sync(sys.stdin.readline)
         nursery.start_soon(publish, broker)
         for number in range(3):
             nursery.start_soon(consume, broker, number)
@@ -71,6 +74,8 @@ from pgq.theirs import Theirs
 url, queue, table, name, each, total = *sys.argv[1:5], *map(int, sys.argv[5:7])
 with psycopg.connect(url, autocommit=True) as connection:
     side = Theirs(connection, table)
+    print("ready", flush=True)
+    sys.stdin.readline()
     published = 0
     while True:
         if published < each:
@@ -92,6 +97,7 @@ with psycopg.connect(url, autocommit=True) as connection:
 def started(stack: ExitStack, program: str, arguments: list[str]) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=environment(PYTHONPATH=f"{TESTS.parent}:{TESTS}"),
@@ -110,6 +116,11 @@ async def test_two_processes_of_ours_and_one_of_theirs(broker, queue, pgq_url, t
         for name, program in programs.items():
             arguments = [pgq_url, queue, table, name, str(EACH), str(total)]
             processes.append(started(stack, program, arguments))
+        for process in processes:
+            assert await trio.to_thread.run_sync(process.stdout.readline) == "ready\n"
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
         outputs = [await trio.to_thread.run_sync(process.communicate) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     acknowledged = [output.split() for output, _ in outputs]
