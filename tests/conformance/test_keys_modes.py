@@ -2,7 +2,8 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, DropKeys, Purge
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, DropKeys, Purge, RescheduleKey
 from forq_trio.model.errors import KeyExists, QueueFull
 
 from .keyed import ack_revision, drop, offer, pending, read, reschedule
@@ -238,6 +239,14 @@ def test_once_more_gets_a_new_due_time(engine):
     assert ack(engine, receipt)
     assert has_no_message(engine, now=T0 + 4_999)
     assert contents(receive(engine, now=T0 + 5_000)) == ["2"]
+
+
+def test_an_offer_that_is_not_there_takes_nothing_from_others_of_its_batch(engine, monkeypatch):
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 1)
+    offer(engine, content="long")
+    late = RescheduleKey("q", "k", "", T0 + 5_000, True)
+    *_, moved = run(engine, late, late, RescheduleKey("q", "k", "", T0 + 5_000, False)).outcomes
+    assert moved.process_after == T0 + 5_000
 
 
 def test_once_more_is_dropped_alone(engine):

@@ -383,14 +383,13 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFl
     if allowance.used_up:
         return DEFERRED
     pending = _find_one(tx, command)
-    if pending is None:
+    if pending is None or (command.once_more and not pending.has_waiting):
         return None
     row, due = pending.row, command.process_after
     allowance.charge(1, row.bytes)
     if command.once_more:
         waiting = _read_waiting(tx, pending)
-        if waiting is None:
-            return None
+        assert waiting is not None
         waiting = replace(waiting, due=due, revision=tx.sequence.next_revision())
         _save_waiting(tx, row, waiting, 0)
         return Offered("updated", row.id, row.seq, due, waiting.revision, once_more=True)
