@@ -97,7 +97,8 @@ def test_its_page_says_so_and_counts_the_rows(server, client, connection, table,
         assert "Lease 5 min, 5 attempts: defaults." in page
         assert "Purge…" not in page
         drop_table(connection, table)
-        until(lambda: "does not exist" in browser.get("/queue/paged").text)  # a table rests after a slow count
+        # A table rests after a slow count.
+        until(lambda: "does not exist" in browser.get("/queue/paged").text)
     client.unbind("paged")
 
 

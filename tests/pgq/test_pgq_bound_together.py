@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 TESTS = Path(__file__).parents[1]
 EACH = 50
-# Each begins when all are ready: publishes its own, and consumes whatever is there until all is finished; prints what it
-# acknowledged.
+# Each begins when all are ready: publishes its own, and consumes whatever is there until all is finished; prints what
+# it acknowledged.
 OURS = """
 import sys
 import trio
