@@ -207,7 +207,8 @@ async def test_free_pages_do_not_help_while_a_long_read_holds_the_log(server) ->
         server.checkpoints(nursery)
         await server.consume(await server.fill())
         await until(lambda: not server.writer.storage.sends_refused)
-        began = server.low = server.free_bytes(server.directory)  # acks used more while a checkpoint was to come
+        # Acks have used more while a checkpoint was to come.
+        began = server.low = server.free_bytes(server.directory)
         reader = server.engine.open_reader()
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
         stored = await server.fill()
