@@ -34,9 +34,9 @@ from forq_trio.http.router import Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.open_files import allow_connections
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.retention import Retention
@@ -253,6 +253,7 @@ async def _serving(server: Server, ui: "RunningUi | None", system: System) -> As
         last_resort.daemon = True
         last_resort.start()
         server.stop_accepting()
+        server.finish_connections()  # before the next line, which answers long polls
         system.writer.drain_receivers()
         if not await server.drain(limits.SHUTDOWN_SECONDS_MAX):
             log.log(LogEvent.SHUTDOWN_FORCED)

@@ -11,6 +11,7 @@ from typing import Any
 
 import trio
 
+from forq_trio.in_place import require_task
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
 from forq_trio.model.commands import Command, Effect, Traits
@@ -89,6 +90,8 @@ class Inbox:
         If the inbox is full, waits up to INBOX_FULL_WAIT_SECONDS and then raises Overloaded. Raises it at once if the
         holder has as many calls in the inbox as it may. Raises Stopping once closed. Cancelled, the call is not added.
         """
+        if self.budget.used >= self.budget.size:
+            require_task()
         admitted = self.budget.change(call.holder, 1)
         added = False
         try:
@@ -109,7 +112,7 @@ class Inbox:
             self._send.send_nowait(call)
             return True
         except trio.WouldBlock:
-            pass
+            require_task()
         with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
             await self._send.send(call)
             return True

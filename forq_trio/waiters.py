@@ -17,12 +17,14 @@ An outcome travels in a slot, never in a channel: resolving an abandoned call mu
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
 from itertools import count
 from math import inf
 from typing import Any, Generic, cast
 
 import trio
 
+from forq_trio.in_place import pause, runs_in_place
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
 from forq_trio.model.commands import Claim, Command, Effect, OutcomeT
@@ -37,10 +39,10 @@ class Call(Generic[OutcomeT]):
     """One command and the slot for its outcome.
 
     posted: no caller waits for it. abandoned: its caller was cancelled. holder: whose share of the inbox and of the
-    parked receivers it uses.
+    parked receivers it uses. on_resolved: called once, when it has its outcome; neither raises nor waits.
     """
 
-    __slots__ = ("_done", "_outcome", "_task", "abandoned", "command", "holder", "parked_in", "posted")
+    __slots__ = ("_done", "_outcome", "abandoned", "command", "holder", "on_resolved", "parked_in", "posted")
 
     def __init__(self, command: Command[OutcomeT], *, posted: bool = False) -> None:
         self.command = command
@@ -50,7 +52,7 @@ class Call(Generic[OutcomeT]):
         self.parked_in: ParkedQueue | None = None
         self._done: tuple[Any, ...] = ()
         self._outcome: OutcomeT | BaseException = _UNRESOLVED
-        self._task: trio.lowlevel.Task | None = None
+        self.on_resolved: Callable[[], object] | None = None
 
     def resolve(self, outcome: OutcomeT | BaseException) -> bool:
         """Give the call its outcome and wake its caller. False if it is abandoned, or has an outcome already.
@@ -62,9 +64,9 @@ class Call(Generic[OutcomeT]):
         if self._done and isinstance(outcome, tuple):
             outcome = cast("OutcomeT", self._done + outcome)
         self._outcome = outcome
-        if self._task is not None:
-            trio.lowlevel.reschedule(self._task)
-            self._task = None
+        on_resolved, self.on_resolved = self.on_resolved, None
+        if on_resolved is not None:
+            on_resolved()
         return not self.abandoned
 
     def go_on(self, done: tuple[Any, ...]) -> None:
@@ -74,20 +76,27 @@ class Call(Generic[OutcomeT]):
             self.command = self.command.part(len(done))
 
     async def wait(self) -> OutcomeT:
-        """Return the outcome or raise it. For one task, once; cancelled, the call is abandoned."""
+        """Return the outcome or raise it. For one caller, once; cancelled, the call is abandoned."""
         if self._outcome is _UNRESOLVED:
-            self._task = trio.lowlevel.current_task()
-            await trio.lowlevel.wait_task_rescheduled(self._abandon)
+            if runs_in_place():
+                await pause(self)
+            else:
+                self.on_resolved = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
+                await trio.lowlevel.wait_task_rescheduled(self._abort)
         outcome = self._outcome
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    def _abandon(self, _: object) -> trio.lowlevel.Abort:
-        self._task = None
+    def abandon(self) -> None:
+        """Nobody waits for the outcome any more."""
+        self.on_resolved = None
         self.abandoned = True
         if self.parked_in is not None:
             self.parked_in.owner.remove(self)
+
+    def _abort(self, _: object) -> trio.lowlevel.Abort:
+        self.abandon()
         return trio.lowlevel.Abort.SUCCEEDED
 
 

@@ -12,7 +12,7 @@ alone gets a commit of its own, a hundred share one.
 
 Rules
 - No call is answered before its commit has returned, and there is no checkpoint between that and the answers. So no
-  caller gets Stopping for a change that is on disk.
+  caller gets Stopping for a change that is on disk. Answering a call may run its endpoint to the end (in_place.py).
 - A claim that finds nothing and may wait is parked (waiters.py). The batch that makes messages ready serves it.
 - One timer (due_timer.py): the writer sleeps until the next due time, the deadline of a parked receiver, or a call.
 - An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.

@@ -8,8 +8,8 @@ import sys
 import trio
 
 from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 
 
 async def answer(request: Request) -> Response:

@@ -25,6 +25,7 @@ from forq_trio.broker.bound_commands import (
 )
 from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.broker.parts import ItemT
+from forq_trio.in_place import require_task
 from forq_trio.model import commands, limits
 from forq_trio.model.commands import Command, OutcomeT
 from forq_trio.model.consumers.consuming import Consuming
@@ -158,6 +159,7 @@ class BoundQueues:
 
     async def _receive(self, command: commands.Claim) -> list[Delivery]:
         """Claim rows of the table. Cancelled, it releases what it claimed. The wait ends when the server stops."""
+        require_task()
         queue, wait_ms, table = command.queue, command.wait_ms, self._table(command.queue)
         rules = self._writer.snapshot().rules(queue)
         tables = self._bounded(queue)
@@ -283,6 +285,7 @@ class BoundQueues:
         return self._opened.bounded(self._writer.snapshot().rules(queue).max_attempts)
 
     async def _call(self, queue: str, call: Callable[[BoundTables], Awaitable[AnswerT]]) -> AnswerT:
+        require_task()
         if self._calls[queue] >= limits.BOUND_CALLS_MAX:
             raise Overloaded(f"too many calls wait for the table of {queue}")
         self._calls[queue] += 1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from forq_trio.in_place import require_task
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, PurgeStep
 from forq_trio.writer_actor import WriterActor
@@ -23,6 +24,7 @@ async def execute_in_parts(
     size = limits.PART_MESSAGES_MAX
     if len(items) <= size:
         return await writer.execute(command_of(tuple(items)))
+    require_task()  # the inbox may be full when some parts are in it
     parts = [command_of(tuple(items[start : start + size])) for start in range(0, len(items), size)]
     outcomes = await writer.execute_each(parts)
     return tuple(outcome for part in outcomes for outcome in part)

@@ -1,21 +1,17 @@
 """Long polls of every dialect: waits that end when the client disconnects, and release messages that came too late.
 
-Watching for a disconnect costs a task, so a request first claims without waiting, and watches only while it waits.
+A request first claims without waiting, and has its client watched only while it waits.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import ForqError
 from forq_trio.model.logs.types import LogLines
 from forq_trio.model.messages.types import Delivery, MessageInfo
 from forq_trio.model.messages.where import Wanted
-
-FoundT = TypeVar("FoundT")
 
 
 def undelivery(broker: Broker, queue: str, deliveries: Sequence[Delivery]) -> Callable[[], None]:
@@ -50,14 +46,11 @@ async def receive_messages(
         where=where,
     )
 
-    def undeliver(found: list[Delivery]) -> None:
-        if found:
-            undelivery(broker, queue, found)()
-
     found = await receive(wait_ms=0)
     if found or not wait_ms:
         return found
-    return await _while_connected(request, partial(receive, wait_ms=wait_ms), [], undeliver)
+    async with request.cancelled_on_disconnect():
+        return await receive(wait_ms=wait_ms)
 
 
 async def peek_messages(
@@ -68,7 +61,8 @@ async def peek_messages(
     found = await peek()
     if found or not wait_ms:
         return found
-    return await _while_connected(request, partial(peek, wait_ms=wait_ms), found)
+    async with request.cancelled_on_disconnect():
+        return await peek(wait_ms=wait_ms)
 
 
 async def wait_for_events(
@@ -85,35 +79,5 @@ async def wait_for_events(
     page = await broker.lines.events(after, until=until, limit=limit, queue=queue)
     if page.lines or not wait_ms:
         return page
-    wait = partial(broker.lines.events, page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
-    return await _while_connected(request, wait, page)
-
-
-def _nothing_to_undo(_: object) -> None:
-    """For a wait that claims nothing."""
-
-
-async def _while_connected(
-    request: Request,
-    wait: Callable[[], Awaitable[FoundT]],
-    nothing: FoundT,
-    undo: Callable[[FoundT], None] = _nothing_to_undo,
-) -> FoundT:
-    """Return or raise what `wait` does; return `nothing` if a disconnect could no longer be noticed.
-
-    A disconnect cancels it. When it is cancelled, but `wait` has returned a value nevertheless, `undo` gets the value.
-    """
-    found = nothing
-    failure: ForqError | None = None
-    try:
-        async with request.cancelled_on_disconnect():
-            try:
-                found = await wait()
-            except ForqError as error:  # raised outside: the context manager may wrap it in a group
-                failure = error
-    except BaseException:
-        undo(found)
-        raise
-    if failure is not None:
-        raise failure
-    return found
+    async with request.cancelled_on_disconnect():
+        return await broker.lines.events(page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)

@@ -5,7 +5,7 @@ body, awaits the handler, writes the Response, and calls `response.on_unsent` wh
 to the client's socket.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -59,8 +59,8 @@ class Request:
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
     principal: the rights of the request. holder: the client whose share of the server it uses. caller: see
-    `model.access.CALLER`. The route's gate sets these three. route: its route, with the values in its path; the router
-    sets it when it admits the request.
+    `model.access.CALLER`. The route's gate sets these three. route: its route, with the values in its path; in_place:
+    whether its handler may run without a task (in_place.py). The router sets these two when it admits the request.
     """
 
     __slots__ = (
@@ -69,6 +69,7 @@ class Request:
         "client",
         "headers",
         "holder",
+        "in_place",
         "method",
         "path",
         "principal",
@@ -99,17 +100,17 @@ class Request:
         self.holder = holder or at_address(client)
         self.caller = client
         self.route: tuple[Any, list[str]] | None = None
+        self.in_place = False
 
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.
 
-        A transport that can no longer notice a disconnect cancels only the body, and the handler continues after it.
         Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
         """
         return self.watch()
 
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 Admit = Callable[[Request], Response | None]
 """Checks a request by its head, before its body is taken: None, or the answer that refuses it. Does not wait."""

@@ -52,6 +52,9 @@ class Route(msgspec.Struct, frozen=True):
     gate: Gate | None = None  # None lets everybody in
     head: bool = True  # HEAD is answered like GET (the transport drops the body); False where GET has effects
     options: bool = True  # OPTIONS is answered with the path's methods; False refuses it
+    in_place: bool = (
+        False  # the endpoint usually waits for the writer alone, so it needs no task (in_place.py)
+    )
     parameters: frozenset[str] | None = None  # the query may have these and no others; None lets any pass
 
 
@@ -112,6 +115,7 @@ class Router:
         if "%" in request.path:
             segments = [unquote(segment, errors=NOT_UTF8) for segment in segments]
         request.route = route, [segments[place] for place in places]
+        request.in_place = route.in_place
         return None
 
     async def __call__(self, request: Request) -> Response:

@@ -32,7 +32,7 @@ OWNER = Holder(HolderKind.OWNER, "")
 HOLDER: ContextVar[Holder] = ContextVar("holder", default=OWNER)
 """The holder whose share the current task uses; OWNER in an application that embeds the queue.
 
-Set in the task of a request.
+Set in the context of a request.
 """
 
 

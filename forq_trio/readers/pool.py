@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import trio
 
+from forq_trio.in_place import require_task
 from forq_trio.model import limits
 from forq_trio.model.access.types import CALLER
 from forq_trio.model.commands import Command
@@ -50,6 +51,7 @@ class ReaderPool:
         ReadDeadlineExceeded raised. Cancellation interrupts the read as well. Raises Overloaded when too many reads of
         the caller wait, and Stopping after `close`.
         """
+        require_task()
         with trio.move_on_after(self._deadline_seconds) as deadline:
             try:
                 async with self._slots.hold(CALLER.get(), long=long):

@@ -13,8 +13,8 @@ from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.router import Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system

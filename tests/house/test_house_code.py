@@ -15,10 +15,7 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 # "module.function": which protocol asks for an async function that this one has nothing to wait for in.
-ASYNC_WITHOUT_WAITING = {
-    "http.transport.wire.close": "Wire.close; over TLS it waits for the peer",
-    "pgq.tables.offer": "Source.offer",
-}
+ASYNC_WITHOUT_WAITING = {"pgq.tables.offer": "Source.offer"}
 
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover")
 SLEEP = re.compile(r"\b(?:time|trio|asyncio|anyio)\.sleep(?:_until)?\(")

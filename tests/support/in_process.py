@@ -21,8 +21,8 @@ from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.router import Router
 from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model.clock import SystemClock
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine

@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.config.load import load
-from forq_trio.http.transport.wire import open_listeners
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.model.clock import SystemClock
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import MEMORY_URL, open_engine

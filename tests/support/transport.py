@@ -11,8 +11,8 @@ import trio
 import trio.testing
 
 from forq_trio.http.message import Request, Response, admit_everybody
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 
 ERROR_BODIES = {status: b'{"refused":%d}' % status for status in range(400, 600)}
 

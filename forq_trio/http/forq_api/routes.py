@@ -23,6 +23,7 @@ from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import BackupJob
 from forq_trio.model.access import endpoints as token_api
 from forq_trio.model.endpoint import COMMAND_ENDPOINTS, PREFIX, Endpoint
+from forq_trio.model.keys import endpoints as key_api
 from forq_trio.model.messages import endpoints as api
 from forq_trio.model.queues import endpoints as queue_api
 from forq_trio.model.server import backup_endpoints as backup_api
@@ -32,6 +33,25 @@ from forq_trio.monitor.monitor import Monitor
 
 _NO_STORE = ((b"cache-control", b"no-store"),)
 """For the one answer that contains a token's text: no proxy may store it."""
+
+_IN_PLACE = frozenset(
+    endpoint.name
+    for endpoint in (
+        api.SEND_MESSAGE,
+        api.RECEIVE_MESSAGE,
+        api.ACK_MESSAGE,
+        api.NACK_MESSAGE,
+        api.SEND_MESSAGES,
+        api.RECEIVE_MESSAGES,
+        api.ACK_MESSAGES,
+        api.NACK_MESSAGES,
+        api.EXTEND_LEASES,
+        api.RELEASE_MESSAGES,
+        key_api.OFFER_MESSAGE,
+        key_api.OFFER_MESSAGES,
+    )
+)
+"""They usually wait for the writer alone, so a task would cost more than the work (in_place.py)."""
 
 _PARTS = (
     administration_routes,
@@ -69,7 +89,15 @@ def forq_routes(
         else:
             on_error, parameters = answer_error, endpoint.query_names
         return Route(
-            endpoint.method, path, respond, endpoint, on_error, gate, endpoint.head, parameters=parameters
+            endpoint.method,
+            path,
+            respond,
+            endpoint,
+            on_error,
+            gate,
+            endpoint.head,
+            in_place=endpoint.name in _IN_PLACE,
+            parameters=parameters,
         )
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)

@@ -21,6 +21,7 @@ from forq_trio.http.forq_api.errors import refusal_of
 from forq_trio.http.forq_api.reading import check_length
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request
+from forq_trio.in_place import require_task
 from forq_trio.model import errors, limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import ForqError
@@ -202,6 +203,7 @@ class ReadSlices:
         self._left -= size + limits.READ_SLICE_BYTES / 100
         if self._left < 0:
             self._left = float(limits.READ_SLICE_BYTES)
+            require_task()
             await trio.lowlevel.checkpoint()
 
 

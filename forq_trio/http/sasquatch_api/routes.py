@@ -34,6 +34,11 @@ ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
     "POST /dequeue": ("The same as /receive (legacy)", Scope.CONSUME),
 }
 
+_IN_PLACE = frozenset(
+    ("/send", "/send_batch", "/receive", "/delete", "/change_visibility", "/enqueue", "/dequeue")
+)
+"""They usually wait for the writer alone, so a task would cost more than the work (in_place.py)."""
+
 
 def sasquatch_routes(
     broker: Broker, clock: Clock, options: SasquatchOptions, access: Access | None, version: str
@@ -86,7 +91,8 @@ def _route(
     operation: Operation[None] = Operation(
         name=path.removeprefix("/"), tag="Sasquatch", summary=summary, answers=()
     )
-    return Route(method, path, _counted(name, endpoint, counts), operation, refuse, gate, options=False)
+    respond = _counted(name, endpoint, counts)
+    return Route(method, path, respond, operation, refuse, gate, options=False, in_place=path in _IN_PLACE)
 
 
 def _counted(name: str, endpoint: Callable[[Request], Awaitable[Response]], counts: RequestCounts) -> Respond:

@@ -10,7 +10,7 @@ Rules
 - Connections with a key are a budget, shared among their holders: only the owner of the server's secret can have all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import Generic, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ class OpenConnections(Generic[ConnectionT]):
         self._holders: dict[ConnectionT, Holder] = {}
         self._keyless: dict[ConnectionT, float] = {}  # when each was opened; the oldest comes first
         self._by_address: dict[Holder, int] = {}  # how many keyless ones
+        self.on_empty: Callable[[], object] = lambda: None  # called when the last one has ended
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -75,9 +76,12 @@ class OpenConnections(Generic[ConnectionT]):
         return self.budget.change(holder, 1)
 
     def remove(self, connection: ConnectionT) -> None:
-        """A connection has ended."""
-        self._leave(connection)
-        del self._holders[connection]
+        """A connection has ended. Does nothing the second time."""
+        if connection in self._holders:
+            self._leave(connection)
+            del self._holders[connection]
+            if not self._holders:
+                self.on_empty()
 
     def _leave(self, connection: ConnectionT) -> None:
         holder = self._holders[connection]

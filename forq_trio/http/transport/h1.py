@@ -34,6 +34,7 @@ REQUEST_BYTES_MIN = len(b"GET / HTTP/1.0\r\n\r\n")
 _REQUEST_LINE_PUNCTUATION = len(b"  HTTP/1.1\r\n\r\n")
 _INTERRUPTIONS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _HEADER_PUNCTUATION = len(b": \r\n")
+_NO_HEADERS: dict[bytes, bytes] = {}
 
 
 class _Refused(Exception):
@@ -271,6 +272,7 @@ class RequestParser:
         self.complete.append((request, self._connection))
         self.asks_continue = False
         self.phase = IDLE
+        self._headers = _NO_HEADERS  # a connection may be idle for long
 
     def _request(self, body: bytes) -> Request:
         return Request(

@@ -1,167 +1,246 @@
-"""HTTP/1.1 on one connection: receive, parse, answer in order, again.
+"""HTTP/1.1 on one connection, without I/O: parse, answer in order, again.
+
+          a whole request             the response             all of it is sent
+    READS ───────────────▶ WORKS ───────────────▶ SENDS ───────────────────────▶ READS, or ENDED
+      │                                                                          if it was the last
+      │ refused or too late: the answer is sent, and what still comes thrown away
+      └──────────────────▶ LINGERS ─────────────▶ ENDED
+
+A close, an error or a client that hangs up leads from every state to ENDED. Bytes that have arrived but are not parsed
+yet wait in `_unparsed`; while there are any, or a handler works, nothing is received.
 
 A request whose body is not there with its head is admitted first: one without a right key is answered at once, and
 its body is not stored.
-
-One task does it all; a request costs no task, channel, cancel scope or timer of its own. Bytes that have arrived but
-are not parsed yet wait in `_unparsed`; while there are any nothing is received. Time-outs are the owner's: it calls
-`expire` when its `deadline` has passed, which is inf while a handler works.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from enum import IntEnum
+from functools import partial
 from math import inf
-
-import trio
+from types import TracebackType
+from typing import Self
 
 from forq_trio.http.message import Request, Response
-from forq_trio.http.transport.disconnects import DisconnectWatch
+from forq_trio.http.transport.client_socket import ClientSocket
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
-from forq_trio.http.transport.owner import Owner
+from forq_trio.http.transport.poller import Later
 from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
+from forq_trio.http.transport.running_handler import RunningHandler
 from forq_trio.http.transport.services import Services
-from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
 from forq_trio.model.holders import Holder
 
 
-class Http1Connection:
-    """Serves one client until it leaves, misbehaves, times out or is told to stop."""
+class State(IntEnum):
+    """See the drawing above."""
+
+    READS = 0
+    WORKS = 1
+    SENDS = 2
+    LINGERS = 3
+    ENDED = 4
+
+
+class Exchange:
+    """The request that is worked on or answered."""
+
+    __slots__ = ("answer_bytes", "ending", "handler", "on_unsent", "request")
+
+    def __init__(self, request: Request, ending: bytes) -> None:
+        self.request = request
+        self.ending = ending  # the Connection line of its answer
+        self.handler: RunningHandler | None = None
+        self.answer_bytes = 0  # how much of the budget the answer uses
+        self.on_unsent: Callable[[], None] | None = None  # see `Response`
+
+
+class Http1Connection(AbstractAsyncContextManager[None]):
+    """A `ClientProtocol`. As a context manager it is `Request.cancelled_on_disconnect`."""
 
     __slots__ = (
         "_admitted",
-        "_client_left",
         "_closing",
         "_counted_body_bytes",
-        "_owner",
+        "_exchange",
+        "_holder",
         "_parser",
-        "_sending",
         "_services",
-        "_serving",
-        "_shown",
+        "_socket",
         "_stalls",
+        "_state",
+        "_timed_phase",
         "_unparsed",
-        "_wire",
+        "_unsent_bytes",
     )
 
-    def __init__(self, services: Services, wire: Wire, client: str, owner: Owner) -> None:
+    def __init__(self, services: Services, client_socket: ClientSocket, client: str) -> None:
         self._services = services
-        self._wire = wire
-        self._owner = owner
-        self._serving = trio.CancelScope()
+        self._socket = client_socket
+        self._state = State.READS
+        self._timed_phase = IDLE  # the phase of the parser for which the deadline is set
         self._unparsed = b""
-        self._closing = False
-        self._client_left = False
-        self._stalls = False
-        self._shown: Holder | None = None
-        self._sending = False
-        self._counted_body_bytes = 0
+        self._closing = False  # after the next answer
+        self._stalls = False  # nothing has come since the last call of `finish_idle`
+        self._holder: Holder | None = None  # whose connection it is
         self._admitted: Request | None = None  # whose body is arriving or being worked on
-        watch = DisconnectWatch(services.watchers, wire, self._lose_client)
-        self._parser = RequestParser(services.config, client, watch.open)
+        self._counted_body_bytes = 0  # of that body
+        self._exchange: Exchange | None = None
+        self._unsent_bytes = 0
+        self._parser = RequestParser(services.config, client, self._watch)
 
-    # Called by the owner. These methods do not wait.
+    # Called by the socket.
+
+    @property
+    def wants_bytes(self) -> bool:
+        if self._state is State.READS:
+            return not (self._unparsed or self._unsent_bytes or self._parser.complete)
+        return self._state is State.LINGERS and not self._unsent_bytes
+
+    @property
+    def works(self) -> bool:
+        return self._exchange is not None and self._exchange.handler is not None
+
+    def feed(self, data: bytes) -> None:
+        if not data:
+            self._socket.close()
+        elif self._state is State.READS:
+            self._stalls = False
+            self._parse(data)
+
+    def sent(self, sent_bytes: int) -> None:
+        self._unsent_bytes -= sent_bytes
+        if self._unsent_bytes:
+            return
+        if self._state is State.SENDS:
+            assert self._exchange is not None
+            self._end_answer(self._exchange)
+            self._after_answer()
+        elif self._state is State.LINGERS:
+            self._linger()
+        else:  # it was 100 Continue
+            self._read_more()
 
     def expire(self) -> None:
-        """The deadline has passed."""
-        self._owner.deadline = inf
-        self._serving.cancel()
+        self._socket.deadline = inf
+        if self._state is State.READS and self._parser.phase != IDLE and not self._unsent_bytes:
+            self._refuse(408)
+        else:
+            self._socket.close()
 
     def finish(self) -> None:
-        """Close after the next answer, whether its request is running or still to come."""
         self._closing = True
 
     def finish_idle(self) -> None:
-        """Close if no request is running, or if an incomplete one has received nothing more since the last call."""
-        if self._owner.deadline == inf or self._sending or self._unparsed:
+        if self._state is State.LINGERS and self._socket.deadline <= self._services.now():
+            self._socket.close()
+        if self._state is not State.READS or self._unsent_bytes or self._unparsed or self._parser.complete:
             return
         if self._parser.phase == IDLE:
-            self._owner.cut()
+            self._socket.close()
         elif self._stalls:
             self.expire()
         self._stalls = True
 
-    # The connection's own task.
+    def end(self) -> None:
+        was, self._state = self._state, State.ENDED
+        self._unparsed = b""
+        self._uncount_body()
+        self._parser.close()
+        if was is State.SENDS:
+            self._release_answer(unsent=True)
+        self.cancel()
 
-    async def run(self, received: bytes) -> None:
-        """Serve until the end, beginning with the bytes in `received`. Cancelled, a running request is cancelled, too.
+    def cancel(self) -> None:
+        if self._exchange is not None and self._exchange.handler is not None:
+            self._exchange.handler.cancel()
 
-        Raises ConnectionLost.
-        """
-        self._unparsed = received
-        del received  # or its memory would be used as long as the connection lives
-        try:
-            with self._serving:
-                await self._serve()
-            if self._serving.cancelled_caught and self._parser.phase != IDLE and not self._sending:
-                await self._refuse(408)
-        finally:
-            self._uncount_body()
-            self._parser.close()
+    # Requests
 
-    async def _serve(self) -> None:
-        owner = self._owner
-        config = self._services.config
-        wire = self._wire
-        parser = self._parser
-        portion_bytes = config.pipelined_requests_max * REQUEST_BYTES_MIN
-        while True:
-            data = self._unparsed
-            if data:
-                self._unparsed = b""
-                await trio.lowlevel.checkpoint()
-            else:
-                data = await wire.receive(config.receive_chunk_bytes, limits.RECEIVE_TRIES_MAX)
-                if not data:
-                    return
-                self._stalls = False
-            if len(data) > portion_bytes:
-                data = self._first_portion(data, portion_bytes)
-            phase = parser.phase
-            parser.feed(data)
-            del data  # what the parser does not hold is not needed while a request is answered
-            if parser.complete:
-                for request, connection in parser.complete:
-                    owner.deadline = inf
-                    await self._answer(request, connection)
-                    if connection is CLOSE or self._closing:
-                        return
-                parser.complete.clear()
-                self._uncount_body()
-                phase = IDLE
-            if parser.refused:
-                await self._refuse(parser.refused)
+    def _parse(self, data: bytes) -> None:
+        portion_bytes = self._services.config.pipelined_requests_max * REQUEST_BYTES_MIN
+        if len(data) > portion_bytes:
+            data = self._first_portion(data, portion_bytes)
+        self._parser.feed(data)
+        self._answer_complete()
+
+    def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
+        """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
+        taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
+        self._unparsed = data[taken_bytes:]
+        return data[:taken_bytes]
+
+    def _answer_complete(self) -> None:
+        """Work on some of the requests that are whole, until one has to wait."""
+        complete = self._parser.complete
+        for _ in range(limits.REQUESTS_AT_ONCE_MAX):
+            if not complete:
+                break
+            self._begin(*complete.pop(0))
+            if self._state is not State.READS:
                 return
-            if parser.phase == BODY:
-                refused = self._take_body()
-                if refused is not None:
-                    parser.discard_body()
-                    self._uncount_body()
-                    await self._end_with(refused)
-                    return
-            if parser.asks_continue:
-                parser.asks_continue = False
-                await self._send(CONTINUE)
-            if parser.phase == IDLE:
-                owner.deadline = self._services.now() + config.idle_seconds
-            elif parser.phase != phase:
-                seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
-                owner.deadline = self._services.now() + seconds
+        self._after_answer()
+
+    def _after_answer(self) -> None:
+        """An answer has been sent: what came behind its request is for a later pass of the loop."""
+        if self._state is not State.READS:
+            return
+        if self._parser.complete:
+            self._socket.later(Later.PORTION, self._answer_complete)
+        else:
+            self._read_more()
+
+    def _read_more(self) -> None:
+        """The requests that were whole are answered: see what has come of the next one."""
+        parser = self._parser
+        if parser.refused:
+            self._refuse(parser.refused)
+            return
+        if parser.phase == BODY:
+            refused = self._take_body()
+            if refused is not None:
+                parser.discard_body()
+                self._uncount_body()
+                self._end_with(refused)
+                return
+        config, now = self._services.config, self._services.now()
+        if parser.asks_continue:
+            parser.asks_continue = False
+            self._unsent_bytes = len(CONTINUE)
+            self._socket.deadline = now + config.send_seconds
+            self._unsent_bytes -= self._socket.send(CONTINUE)
+            if self._unsent_bytes:
+                return
+        if parser.phase == IDLE:
+            self._socket.deadline = now + config.idle_seconds
+        elif parser.phase != self._timed_phase:
+            self._socket.deadline = now + (
+                config.header_seconds if parser.phase == HEAD else config.body_seconds
+            )
+        self._timed_phase = parser.phase
+        if self._unparsed:
+            self._socket.later(Later.PORTION, self._parse_rest)
+        else:
+            self._socket.receive_more()
+
+    def _parse_rest(self) -> None:
+        data, self._unparsed = self._unparsed, b""
+        self._parse(data)
 
     def _take_body(self) -> Response | None:
         """Admit the request whose body is arriving, and count what has arrived; the answer if it is refused."""
-        services, request = self._services, self._parser.begun()
+        request = self._parser.begun()
         if request is not self._admitted:
-            refused = services.judge(request)
-            if refused is None and request.holder != self._shown and not self._show(request):
-                refused = services.refuse(503, request.method, request.path)
+            refused = self._admit(request)
             if refused is not None:
                 return refused
             self._admitted = request
         received_bytes = self._parser.body_bytes_received
         change_bytes = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        if not change_bytes or services.body_budget.change(request.holder, change_bytes):
+        if not change_bytes or self._services.body_budget.change(request.holder, change_bytes):
             return None
-        return services.refuse(503, request.method, request.path)
+        return self._services.refuse(503, request.method, request.path)
 
     def _uncount_body(self) -> None:
         """The request that was admitted is answered or refused."""
@@ -171,83 +250,127 @@ class Http1Connection:
                 self._counted_body_bytes = 0
             self._admitted = None
 
-    def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
-        """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
-        taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
-        self._unparsed = data[taken_bytes:]
-        return data[:taken_bytes]
+    def _admit(self, request: Request) -> Response | None:
+        """The answer that refuses a request, None if it may be worked on."""
+        refused = self._services.judge(request)
+        if refused is None and request.holder != self._holder:
+            self._holder = request.holder
+            if not self._socket.show(request.holder):
+                self._closing = True
+                return self._services.refuse(503, request.method, request.path)
+        return refused
 
-    async def _answer(self, request: Request, connection: bytes) -> None:
-        services = self._services
-        try:
-            response = None if request is self._admitted else services.admit(request)
-            if response is None and request.holder != self._shown and not self._show(request):
-                response = services.refuse(503, request.method, request.path)
+    def _begin(self, request: Request, ending: bytes) -> None:
+        """Work on a whole request."""
+        self._state = State.WORKS
+        self._socket.deadline = inf
+        exchange = self._exchange = Exchange(request, ending)
+        response = None if request is self._admitted else self._admit(request)
+        if response is None:
+            exchange.handler = RunningHandler(self._services, request, self._worked)
+            response = exchange.handler.start()
             if response is None:
-                response = await services.handler(request)
-        except Exception as error:
-            services.on_error(error)
-            response = services.refuse(500, request.method, request.path)
+                return
+            exchange.handler = None
+        self._answer(exchange, response)
+
+    def _worked(self, response: Response | None) -> None:
+        """The handler has ended: with a response, or because it was cancelled."""
+        exchange = self._exchange
+        assert exchange is not None
+        exchange.handler = None
+        if self._state is State.ENDED:
+            self._exchange = None
+            if response is not None and response.on_unsent is not None:
+                response.on_unsent()
+            self._socket.handler_ended()
+        elif response is None:
+            self._socket.close()
+        else:
+            self._socket.do(partial(self._answer, exchange, response))
+            self._socket.do(self._after_answer)
+
+    # Answers
+
+    def _answer(self, exchange: Exchange, response: Response) -> None:
+        services, request = self._services, exchange.request
         if self._closing:
-            connection = CLOSE
+            exchange.ending = CLOSE
         response = services.answer_budget.admit(
             request.holder, request.method, request.path, response, services.refuse
         )
-        body_bytes, on_unsent = len(response.body), response.on_unsent
-        try:
-            # A write to a socket that the peer has closed succeeds, so that has to be checked before.
-            if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
-                raise ConnectionLost
-            omits_body = request.method == "HEAD"
-            long_body = b""  # sent after `data`; joined, both would be in memory twice
-            if body_bytes > limits.SEND_PORTION_BYTES and not omits_body:
-                omits_body, long_body = True, response.body
-            data = services.response_encoder.encode(response, connection, omit_body=omits_body)
-            del response
-            sent_bytes = self._wire.send_now(data)
-            if sent_bytes != len(data):
-                await self._send(memoryview(data)[sent_bytes:])
-            if long_body:
-                await self._send(long_body)
-        except BaseException:
-            if on_unsent is not None:
-                on_unsent()
-            raise
-        finally:
-            services.answer_budget.release(request.holder, body_bytes)
+        self._state = State.SENDS
+        exchange.answer_bytes, exchange.on_unsent = len(response.body), response.on_unsent
+        # A write to a socket that the peer has closed succeeds, so that has to be checked before.
+        if exchange.on_unsent is not None and self._socket.peer_closed():
+            self._socket.close()
+            return
+        omits_body = request.method == "HEAD"
+        long_body = b""  # sent after the head; joined, both would be in memory twice
+        if exchange.answer_bytes > limits.SEND_PORTION_BYTES and not omits_body:
+            omits_body, long_body = True, response.body
+        data = services.response_encoder.encode(response, exchange.ending, omit_body=omits_body)
+        del response
+        self._unsent_bytes = len(data) + len(long_body)
+        self._unsent_bytes -= self._socket.send(data, long_body)
+        if self._state is not State.SENDS:  # the client is gone
+            return
+        if self._unsent_bytes:
+            self._socket.deadline = services.now() + services.config.send_seconds
+        else:
+            self._end_answer(exchange)
 
-    def _show(self, request: Request) -> bool:
-        self._shown = request.holder
-        if self._owner.show(request.holder):
-            return True
-        self._closing = True
-        return False
+    def _end_answer(self, exchange: Exchange) -> None:
+        """The answer is sent."""
+        self._release_answer(unsent=False)
+        self._state = State.READS
+        if exchange.ending is CLOSE or self._closing:
+            self._socket.close()
+        elif not self._parser.complete:
+            self._uncount_body()
+            self._timed_phase = IDLE
 
-    async def _send(self, data: bytes | memoryview) -> None:
-        self._sending = True
-        self._owner.deadline = self._services.now() + self._services.config.send_seconds
-        await self._wire.send_all(data)
-        self._sending = False
+    def _release_answer(self, *, unsent: bool) -> None:
+        exchange, self._exchange = self._exchange, None
+        assert exchange is not None
+        self._services.answer_budget.release(exchange.request.holder, exchange.answer_bytes)
+        if unsent and exchange.on_unsent is not None:
+            exchange.on_unsent()
 
-    async def _refuse(self, status: int) -> None:
-        await self._end_with(self._services.refuse(status, *self._parser.target))
+    def _refuse(self, status: int) -> None:
+        self._end_with(self._services.refuse(status, *self._parser.target))
 
-    async def _end_with(self, response: Response) -> None:
+    def _end_with(self, response: Response) -> None:
         """Answer and close. A close with unread bytes would reset the connection, and the client lose the answer, so
         they are read for a while.
         """
         services = self._services
-        self._sending = True
+        self._state = State.LINGERS
         self._unparsed = b""
-        self._owner.deadline = inf
-        with trio.move_on_after(services.linger_seconds(is_closing=self._closing)):
-            omit_body = self._parser.target[0] == "HEAD"
-            await self._wire.send_all(services.response_encoder.encode(response, CLOSE, omit_body=omit_body))
-            self._wire.send_eof()
-            while await self._wire.receive(services.config.receive_chunk_bytes):
-                continue
+        self._socket.deadline = services.now() + services.linger_seconds(is_closing=self._closing)
+        omits_body = self._parser.target[0] == "HEAD"
+        data = services.response_encoder.encode(response, CLOSE, omit_body=omits_body)
+        self._unsent_bytes = len(data)
+        self._unsent_bytes -= self._socket.send(data)
+        if not self._unsent_bytes:
+            self._linger()
 
-    def _lose_client(self) -> None:
-        """The client has left while its request waited: undo the request of an answer that is ready now."""
-        self._client_left = True
-        self._owner.cut()
+    def _linger(self) -> None:
+        if self._socket.deadline <= self._services.now():
+            self._socket.close()
+            return
+        self._socket.send_eof()
+        self._socket.receive_more()
+
+    # The wait of a request
+
+    def _watch(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> None:
+        self._socket.watch()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._socket.unwatch()

@@ -17,14 +17,15 @@ import trio
 
 from forq_trio.http.message import Admit, Handler, admit_everybody
 from forq_trio.http.transport.answer_budget import AnswerBudget
+from forq_trio.http.transport.client_socket import ClientSocket
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
-from forq_trio.http.transport.connection import HttpConnection
 from forq_trio.http.transport.connections import OpenConnections
-from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
+from forq_trio.http.transport.http_socket import HttpSocket
+from forq_trio.http.transport.poller import Poller
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
 from forq_trio.http.transport.services import Services
-from forq_trio.http.transport.wire import SocketWire
+from forq_trio.http.transport.tls_socket import TlsSocket
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
 
@@ -69,7 +70,6 @@ class Server:
             admit=admit,
             handler=handler,
             config=self._config,
-            ssl_context=ssl_context,
             response_encoder=self._response_encoder,
             block_encoder=BlockEncoder(hsts=self._config.hsts),
             body_budget=self._body_budget,
@@ -77,7 +77,8 @@ class Server:
             on_error=on_error,
             refuse=refuse,
         )
-        self._connections: OpenConnections[HttpConnection] = OpenConnections(self._config.connections_max)
+        self._connections: OpenConnections[ClientSocket] = OpenConnections(self._config.connections_max)
+        self._connections.on_empty = self._none_is_open
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
         self._drained = trio.Event()
@@ -105,22 +106,26 @@ class Server:
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `drain` has ended; to be called once. Cancelled, it cuts all connections at once."""
         now = trio.lowlevel.current_clock().current_time
-        services = self._make_services(watchers=DisconnectWatchers(), now=now)
+        poller = Poller()
         try:
             async with trio.open_nursery() as nursery:
-                self._start = partial(self._start_connection, services, nursery)
+                services = self._make_services(poller=poller, start_task=nursery.start_soon, now=now)
+                self._start = partial(self._start_connection, services)
                 nursery.start_soon(self._reap, now)
-                nursery.start_soon(services.watchers.run)
+                nursery.start_soon(poller.run)
                 for listener in self._listeners:
                     nursery.start_soon(self._accept, listener)
                 task_status.started()
-                await self._drained.wait()
+                try:
+                    await self._drained.wait()
+                finally:
+                    for connection in self._connections:
+                        connection.cut()
                 nursery.cancel_scope.cancel()
         finally:
             self._start = None
             self.stop_accepting()
-            for connection in self._connections:
-                connection.cut()
+            poller.close()
             self._stopped.set()
 
     def stop_accepting(self) -> None:
@@ -132,6 +137,11 @@ class Server:
             trio.lowlevel.notify_closing(listener)
             listener.close()
 
+    def finish_connections(self) -> None:
+        """Close each open connection after its next answer, whether its request is running or still to come."""
+        for connection in self._connections:
+            connection.finish()
+
     async def drain(self, seconds: float) -> bool:
         """Stop accepting, let running requests finish for `seconds`, cut the rest; returns when `serve` has ended.
 
@@ -141,8 +151,7 @@ class Server:
         is cancelled. Returns True if all requests finished in time.
         """
         self.stop_accepting()
-        for connection in self._connections:
-            connection.finish()
+        self.finish_connections()
         if self._connections:
             with trio.move_on_after(seconds):
                 while not self._all_closed.is_set():
@@ -180,9 +189,7 @@ class Server:
             accepted, address = listener.accept()
             self._start(accepted, str(address[0]))
 
-    def _start_connection(
-        self, services: Services, nursery: trio.Nursery, accepted: socket.socket, client: str
-    ) -> None:
+    def _start_connection(self, services: Services, accepted: socket.socket, client: str) -> None:
         try:
             accepted.setblocking(False)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -192,9 +199,9 @@ class Server:
         if not self._connections.admit(client, services.now()):
             self._refuse(accepted, services)
             return
-        connection = HttpConnection(services, SocketWire(accepted), client, self._connections)
+        shared, context = (services, accepted, client, self._connections), self._ssl_context
+        connection = HttpSocket(*shared) if context is None else TlsSocket(*shared, context)
         self._connections.add(connection, client, services.now())
-        nursery.start_soon(self._run, connection)
 
     def _refuse(self, accepted: socket.socket, services: Services) -> None:
         with accepted:
@@ -206,15 +213,9 @@ class Server:
             except OSError:
                 return
 
-    async def _run(self, connection: HttpConnection) -> None:
-        try:
-            await connection.run()
-        except Exception as error:
-            self._on_error(error)
-        finally:
-            self._connections.remove(connection)
-            if not self._connections and not self._listeners:
-                self._all_closed.set()
+    def _none_is_open(self) -> None:
+        if not self._listeners:
+            self._all_closed.set()
 
     async def _reap(self, now: Callable[[], float]) -> None:
         config = self._config

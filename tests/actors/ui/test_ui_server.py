@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.http.transport.wire import open_listeners
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.model import limits
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause

@@ -11,8 +11,8 @@ from forq_trio.http.forq_api.refusals import Refused, answer, error_body_start, 
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_refusals, counting_rejections
 from forq_trio.http.transport.config import TransportConfig, refuse_without_body
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model import errors, limits
 from forq_trio.model.commands import Configure, ProduceEach, ProduceMany
 from forq_trio.model.errors import (

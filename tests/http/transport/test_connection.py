@@ -311,3 +311,49 @@ async def test_the_client_address_is_told():
         client: Client = await transport.connect()
         await client.send(get())
         assert (await client.answer()).body == b"127.0.0.1"
+
+
+async def test_an_error_beside_a_cancellation_is_reported_and_ends_nothing_else():
+    async def fails_in_the_end() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise LookupError("a defect")
+
+    async def handler(request):
+        if request.path == "/wait":
+            async with request.cancelled_on_disconnect(), trio.open_nursery() as nursery:
+                nursery.start_soon(fails_in_the_end)
+        return NO_CONTENT
+
+    async with running(handler, errors_expected=True) as transport:
+        client = await transport.connect()
+        await client.send(get("/wait"))
+        await client.arrived()
+        await client.close()
+        await transport.until_nobody_is_connected()
+        other = await transport.connect()
+        await other.send(get())
+        assert (await other.answer()).status == 204
+        assert len(transport.errors) == 1
+
+
+async def test_a_wait_that_begins_when_the_connection_is_cut():
+    started, go_on = trio.Event(), trio.Event()
+
+    async def handler(request):
+        with trio.CancelScope(shield=True):
+            started.set()
+            await go_on.wait()
+            async with request.cancelled_on_disconnect():
+                pass
+        return NO_CONTENT
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(get())
+        await started.wait()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(transport.server.drain, 0)
+            await trio.testing.wait_all_tasks_blocked()
+            go_on.set()

@@ -9,11 +9,13 @@ import trio
 import trio.testing
 
 from forq_trio.http.message import NO_CONTENT, Response
-from forq_trio.http.transport import disconnects
+from forq_trio.http.transport import hang_ups
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.disconnects import SETTLE_SECONDS
 from forq_trio.model import limits
 from support.transport import echo, get, running
+
+SOON = 0.03
+"""Seconds after which the server has seen what a client did."""
 
 
 class LongPoll:
@@ -77,7 +79,7 @@ async def test_what_arrives_during_a_wait_is_answered_after_it():
         await poll.started.wait()
         early = [f"/{number}" for number in range(100)]
         await client.send(b"".join(map(get, early)))  # Several times the room there is for early bytes.
-        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked(cushion=SOON)
         poll.release.set()
         assert (await client.answer()).status == 204
         for path in early:
@@ -102,7 +104,7 @@ async def test_waits_follow_each_other_on_one_connection():
             poll.started, poll.release = trio.Event(), trio.Event()
             await client.send(get("/wait"))
             await poll.started.wait()
-            await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)  # A watcher is at work.
+            await trio.testing.wait_all_tasks_blocked(cushion=SOON)  # The client is watched.
             poll.release.set()
             assert (await client.answer()).status == 204
 
@@ -147,7 +149,7 @@ async def test_a_response_that_is_ready_when_the_client_has_just_left_is_reporte
         await client.send(get())
         await started.wait()
         await client.close()
-        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked(cushion=SOON)
         release.set()
         await unsent.wait()
 
@@ -190,7 +192,7 @@ async def test_a_disconnect_behind_more_bytes_than_are_read_ahead_is_noticed():
         client = await transport.connect()
         await client.send(get("/wait") + 100 * get("/next"))
         await poll.started.wait()
-        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked(cushion=SOON)
         assert not poll.cancelled.is_set()
         await client.close()
         await poll.cancelled.wait()
@@ -216,7 +218,7 @@ async def test_clients_that_hang_up_at_once_are_let_go_a_few_in_each_pass(monkey
             await client.send(get("/wait"))
         while waiting < len(clients):
             await trio.lowlevel.checkpoint()
-        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked(cushion=SOON)
         for client in clients:
             client.stream.socket.close()
         passes = []
@@ -224,18 +226,18 @@ async def test_clients_that_hang_up_at_once_are_let_go_a_few_in_each_pass(monkey
             before = left
             await trio.lowlevel.checkpoint()
             passes.append(left - before)
-    assert max(passes) <= 3
+    assert max(passes) <= 2 * 3  # between two passes of this task others may have had two
 
 
 async def test_a_disconnect_is_noticed_without_epoll(monkeypatch):
     monkeypatch.delattr("select.epoll", raising=False)
-    monkeypatch.setattr(disconnects, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(hang_ups, "LOOK_SECONDS", 0.1)
     poll = LongPoll()
     async with running(poll) as transport:
         client = await transport.connect()
-        await client.send(get("/wait"))
+        await client.send(get("/wait") + get("/next"))
         await poll.started.wait()
-        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked(cushion=SOON)
         await client.close()
         await poll.cancelled.wait()
 

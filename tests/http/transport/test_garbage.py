@@ -4,14 +4,14 @@ import pytest
 import trio
 
 from forq_trio.http.message import NO_CONTENT, Request
-from forq_trio.http.transport.connection import HttpConnection
-from forq_trio.http.transport.disconnects import DisconnectWatch
 from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.http1_connection import Http1Connection
+from forq_trio.http.transport.http_socket import HttpSocket
+from forq_trio.http.transport.running_handler import RunningHandler
 from support.garbage import without_collections
 from support.transport import get, running
 
-KINDS = (HttpConnection, Http1Connection, RequestParser, DisconnectWatch, Request)
+KINDS = (HttpSocket, Http1Connection, RequestParser, RunningHandler, Request)
 
 
 async def ends_after_its_answer(client):

@@ -11,12 +11,12 @@ import trio.testing
 
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.connection import HttpConnection
 from forq_trio.http.transport.http2 import frames
 from forq_trio.http.transport.http2.connection import Http2Connection
 from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Http2Stream
+from forq_trio.http.transport.http_socket import HttpSocket
 from forq_trio.model import limits
 from support.garbage import without_collections
 from support.transport import Client, running
@@ -33,7 +33,7 @@ LEAVING = {
     "a refused stream": request((b"A", b"b")),
 }
 MIB = limits.MIB
-KINDS = (HttpConnection, Http2Connection, Http2Protocol, Http2Stream, Request)
+KINDS = (HttpSocket, Http2Connection, Http2Protocol, Http2Stream, Request)
 
 
 def burst(allowance: FrameAllowance, now: float) -> int:

@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 
-from forq_trio.http.transport.wire import open_listeners
+from forq_trio.http.transport.listeners import open_listeners
 
 
 async def test_without_a_host_every_interface_listens() -> None:

@@ -9,8 +9,8 @@ import trio.testing
 
 from forq_trio.http.message import Response
 from forq_trio.http.transport.http2 import frames
+from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
-from forq_trio.http.transport.wire import open_listeners
 from support.transport import Running, get, post
 
 from .test_http2_rules import PING, SETTINGS, frames_behind, number, request

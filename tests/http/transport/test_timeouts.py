@@ -8,6 +8,7 @@ import trio.testing
 
 from forq_trio.http.message import Response
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.http2.frames import PREFACE
 from support.transport import get, post, running
 
 QUICK = TransportConfig(
@@ -111,3 +112,12 @@ async def test_a_handler_may_take_its_time(mock_clock):
         await trio.testing.wait_all_tasks_blocked()
         release.set()
         assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize("start", [b"nonsense\r\n\r\n", PREFACE + b"x" * 9])
+async def test_without_time_to_linger_a_refusal_closes_at_once(start, mock_clock):
+    async with running(config=TransportConfig(linger_seconds=0), seconds=inf) as transport:
+        client = await transport.connect()
+        await client.send(start)
+        assert await client.ends()
+        await transport.until_nobody_is_connected()

@@ -18,14 +18,14 @@ from forq_trio.http.router import Route, Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
+from forq_trio.http.transport.client_socket import ClientSocket
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.connection import HttpConnection
 from forq_trio.http.transport.connections import OpenConnections
-from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
+from forq_trio.http.transport.http_socket import HttpSocket
+from forq_trio.http.transport.poller import Poller
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 from forq_trio.http.transport.services import Services
-from forq_trio.http.transport.wire import SocketWire
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model.budget import Budget
 from forq_trio.model.messages.new_message import NewMessage
@@ -119,25 +119,9 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
 
     body_budget = Budget(config.bodies_bytes_max)
     answer_budget = AnswerBudget(config.answers_bytes_max)
-    watchers = DisconnectWatchers()
-    services = Services(
-        noting,
-        handler,
-        config,
-        None,
-        ResponseEncoder(),
-        BlockEncoder(),
-        body_budget,
-        answer_budget,
-        watchers,
-        trio.current_time,
-        seen.errors.append,
-        transport_answer,
-    )
+    poller = Poller()
     ours, theirs = socket_pair()
-    connections: OpenConnections[HttpConnection] = OpenConnections(1)
-    connection = HttpConnection(services, SocketWire(theirs), "192.0.2.1", connections)
-    connections.add(connection, "192.0.2.1", 0.0)
+    connections: OpenConnections[ClientSocket] = OpenConnections(1)
 
     async def send(stream: trio.SocketStream) -> None:
         try:
@@ -149,14 +133,33 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
             return
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(watchers.run)
+        services = Services(
+            noting,
+            handler,
+            config,
+            ResponseEncoder(),
+            BlockEncoder(),
+            body_budget,
+            answer_budget,
+            poller,
+            nursery.start_soon,
+            trio.current_time,
+            seen.errors.append,
+            transport_answer,
+        )
+        nursery.start_soon(poller.run)
+        ended = trio.Event()
+        connections.on_empty = ended.set
+        connection = HttpSocket(services, theirs, "192.0.2.1", connections)
+        connections.add(connection, "192.0.2.1", 0.0)
         async with trio.open_nursery() as exchanging:
-            exchanging.start_soon(connection.run)
             stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
             exchanging.start_soon(send, stream)
             seen.received = await _until_end(stream)
+        await ended.wait()
         await stream.aclose()
         nursery.cancel_scope.cancel()
+    poller.close()
     assert body_budget.used == 0, "a connection that has ended still counts a body"
     assert answer_budget.used == 0, "a connection that has ended still counts an answer"
     return seen

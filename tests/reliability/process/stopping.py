@@ -29,7 +29,10 @@ def request(method: str, path: str, body: object = None) -> bytes:
 
 
 class Stopping:
-    """refused: contents of sends that never reached the server. polls: statuses and bodies of the long polls."""
+    """refused: contents of sends that never reached the server.
+
+    polls: status and body of each long poll, and what its answer says of the connection.
+    """
 
     def __init__(self, port: int, books: Books, enough: int) -> None:
         self._port = port
@@ -37,7 +40,7 @@ class Stopping:
         self._enough = enough
         self._reached = trio.Event()
         self.refused: set[str] = set()
-        self.polls: list[tuple[int, bytes]] = []
+        self.polls: list[tuple[int, bytes, bytes | None]] = []
         self.statuses: set[int] = set()
         self.closed_between = 0
 
@@ -69,7 +72,7 @@ class Stopping:
         client = Client(await trio.open_tcp_stream("127.0.0.1", self._port))
         await client.send(request("POST", f"{messages_of('idle')}/receive", {"waitMs": 30_000}))
         answer = await client.answer()
-        self.polls.append((answer.status, answer.body))
+        self.polls.append((answer.status, answer.body, answer.headers.get(b"connection")))
         await client.close()
 
     async def _send_one(self, client: Client) -> None:

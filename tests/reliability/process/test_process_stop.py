@@ -53,7 +53,7 @@ def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -
     for _ in range(count("stops")):
         clients = stop_under_load(database, books, rng.randrange(1, 500))
         refused |= clients.refused
-        assert clients.polls == [(200, b'{"messages":[]}')] * POLLING
+        assert clients.polls == [(200, b'{"messages":[]}', b"close")] * POLLING
         assert clients.statuses <= {204, 503}
         assert not (tmp_path / "forq.db-wal").exists()
     assert books.check(database, tmp_path / "copy") == len(books.answered)

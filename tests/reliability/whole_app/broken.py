@@ -7,6 +7,7 @@ import msgspec
 import trio
 
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.in_place import require_task
 from forq_trio.model.commands import Ack, Claim, OfferMany, Pause, Produce, Release, Sweep
 from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
@@ -321,6 +322,7 @@ def say_it_was_acked(request: Request, response: Response) -> Response:
 def never_answering(handler: Handler) -> Handler:
     async def handle(request: Request) -> Response:
         if request.path.endswith("/nack"):
+            require_task()
             await trio.sleep_forever()
         return await handler(request)
 

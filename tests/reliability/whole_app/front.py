@@ -1,7 +1,7 @@
 """The server as its clients reach it, without sockets: requests go to the handler, and connections break.
 
 An exchange does what `http/transport/http1_connection.py` and `http/transport/http2/connection.py` do around a
-handler. A client may
+handler: it runs in place where it may, else in a task. A client may
 
 - stay;
 - hang up: noticed while its request waits (`Request.cancelled_on_disconnect`), or else when the answer is written;
@@ -10,14 +10,16 @@ handler. A client may
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
 import trio
 
-from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.message import Admit, Handler, Request, Response
+from forq_trio.http.transport.running_handler import RunningHandler
 from reliability.whole_app.books import Books
 from reliability.whole_app.violations import Clause, Violation
 from support.actors import elapse
@@ -55,10 +57,9 @@ NOT_TAKEN = Answer(0)
 class _Exchange(AbstractAsyncContextManager[None]):
     """One request on its way, and the watch on its client. leaves_at: when the client hangs up (trio's clock)."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self) -> None:
         self.scope = trio.CancelScope()
         self.leaves_at = float("inf")
-        self._rng = rng
 
     async def __aenter__(self) -> None:
         if self.leaves_at != float("inf"):
@@ -66,15 +67,13 @@ class _Exchange(AbstractAsyncContextManager[None]):
 
     async def __aexit__(self, *_: object) -> None:
         self.scope.deadline = float("inf")
-        # HTTP/1.1 waits for its watcher without letting itself be cancelled; HTTP/2 may be cancelled here.
-        with trio.CancelScope(shield=self._rng.random() < 0.5):
-            await trio.lowlevel.checkpoint()
 
 
 class Front:
     """books: where what nobody foresaw is noted. restlessness: how often a client does not stay (0 to 1)."""
 
-    def __init__(self, handler: Handler, rng: random.Random, books: Books) -> None:
+    def __init__(self, admit: Admit, handler: Handler, rng: random.Random, books: Books) -> None:
+        self._admit = admit
         self._handler = handler
         self._rng = rng
         self._books = books
@@ -96,7 +95,7 @@ class Front:
         if not self._open:
             await trio.lowlevel.checkpoint()
             return NOT_TAKEN
-        exchange = _Exchange(self._rng)
+        exchange = _Exchange()
         headers = {b"x-api-key": SECRET.encode()}
         if receipt:
             headers[b"x-forq-receipt"] = receipt.encode()
@@ -133,12 +132,49 @@ class Front:
         return False
 
     async def _handle(self, request: Request) -> Response:
-        try:
-            return await self._handler(request)
-        except Exception as error:
+        refused = self._admit(request)
+        if refused is not None:
+            return refused
+        wake = trio.Event()
+        tasks: list[Callable[[], Awaitable[None]]] = []
+        responses: list[Response | None] = []
+
+        def start_task(run: Callable[[], Awaitable[None]]) -> None:
+            tasks.append(run)
+            wake.set()
+
+        def ended(response: Response | None) -> None:
+            responses.append(response)
+            wake.set()
+
+        def note(error: Exception) -> None:
             what = f"{request.method} {request.path} {request.body!r}: {error!r}"
             self._books.violations.append(Violation(Clause.CRASHED, what))
-            return Response(500)
+
+        services: Any = SimpleNamespace(
+            handler=self._handler,
+            start_task=start_task,
+            on_error=note,
+            refuse=lambda status, *_: Response(status),
+            undo=lambda on_unsent: on_unsent(),
+        )
+        work = RunningHandler(services, request, ended)
+        at_once = work.start()
+        if at_once is not None:
+            return at_once
+        try:
+            await wake.wait()
+            if tasks:
+                await tasks.pop()()
+        except BaseException:
+            if not responses:
+                work.cancel()
+            elif responses[0] is not None and responses[0].on_unsent is not None:
+                responses[0].on_unsent()
+            raise
+        self._books.seen["in place" if request.in_place else "in a task"] += 1
+        assert responses[0] is not None
+        return responses[0]
 
     def _write(self, response: Response, exchange: _Exchange, *, unsent: bool) -> Answer | None:
         if unsent or trio.current_time() >= exchange.leaves_at:

@@ -145,7 +145,7 @@ class Trial:
             engine.after_answers = lambda: self._check_parked(system, engine.batch_ms, engine.more_at_once)
             access = Access(SECRET, system.broker.keys, Throttle())
             handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
-            front = Front(self._wrap_handler(handler), self._rng, self.books)
+            front = Front(handler.admit, self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)
             await front.close(system.writer.drain_receivers, limits.SHUTDOWN_SECONDS_MAX)

@@ -323,7 +323,7 @@ class Http2Protocol:
 
     def _open(self, stream_id: int, head: RequestHead, is_whole: bool) -> None:
         windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._client.window
-        stream = Http2Stream(stream_id, head, self.bodies.holder, *windows, self._services.watchers.end_soon)
+        stream = Http2Stream(stream_id, head, self.bodies.holder, *windows, self._services.poller.end_wait)
         self.streams.open[stream_id] = stream
         refused = self.bodies.admit(stream)
         if refused is not None:

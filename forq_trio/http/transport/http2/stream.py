@@ -7,10 +7,9 @@ from math import inf
 from types import TracebackType
 from typing import Self
 
-import trio
-
 from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.http2.request_head import RequestHead
+from forq_trio.http.transport.running_handler import RunningHandler
 from forq_trio.model import limits
 from forq_trio.model.holders import Holder
 
@@ -48,10 +47,11 @@ class Http2Stream(AbstractAsyncContextManager[None]):
 
     __slots__ = (
         "_cancel_when_lost",
-        "_end_soon",
+        "_end_wait",
         "answer",
         "body",
         "deadline",
+        "handler",
         "head",
         "head_bytes",
         "holder",
@@ -60,7 +60,6 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         "is_whole",
         "receive_window",
         "request",
-        "scope",
         "stalls",
     )
 
@@ -71,9 +70,9 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         holder: Holder,
         receive_window: int,
         send_window: int,
-        end_soon: Callable[[Callable[[], None]], None],
+        end_wait: Callable[[Callable[[], None]], None],
     ) -> None:
-        """end_soon: see `DisconnectWatchers`."""
+        """end_wait: calls what it gets in a later pass of the loop."""
         self.id = stream_id
         self.head = head
         self.holder = holder  # the client whose share it uses; set before anything is counted
@@ -86,8 +85,8 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         self.is_lost = False  # the client will not get the answer
         self.deadline = inf  # when the body has to be whole, or the answer sent
         self.answer = StreamAnswer(send_window)
-        self.scope = trio.CancelScope()  # of the task with the handler
-        self._end_soon = end_soon
+        self.handler: RunningHandler | None = None  # while it runs
+        self._end_wait = end_wait
         self._cancel_when_lost = False
 
     def lose(self) -> None:
@@ -95,11 +94,11 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         self.is_lost = True
         self.answer.lose()
         if self._cancel_when_lost:
-            self._end_soon(self._cancel_wait)
+            self._end_wait(self._cancel_wait)
 
     def _cancel_wait(self) -> None:
-        if self._cancel_when_lost:
-            self.scope.cancel()
+        if self._cancel_when_lost and self.handler is not None:
+            self.handler.cancel()
 
     def watch(self) -> Self:
         """A context manager in whose body a loss of the client, also an earlier one, cancels the request."""
@@ -107,8 +106,8 @@ class Http2Stream(AbstractAsyncContextManager[None]):
 
     async def __aenter__(self) -> None:
         self._cancel_when_lost = True
-        if self.is_lost:
-            self.scope.cancel()
+        if self.is_lost and self.handler is not None:
+            self.handler.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
