@@ -1,7 +1,7 @@
 """Every test of this directory runs once per engine, and once on several engines of one database.
 
 In tier 1 SQLite has all of them. What is in memory is the model, which test_model_equivalence.py compares with SQLite
-there.
+there. Tests marked `on_sql` (engines.py) do not run on it.
 """
 
 import importlib
@@ -11,12 +11,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from conformance.engines import SQL, THREE
 from forq_trio.storage.engine import Engine, EngineSettings
 from oracle.engine import MemoryEngine
 from support.dealt import Dealt
 from support.empty_file import empty_file
 
-THREE = "three on postgres"
 IN_TIER_1 = {
     "test_claim.py",
     "test_claim_at_once.py",
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.tier2)
 
 
-@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), "sqlite", "postgres", THREE])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), *SQL])
 def make_engine(request, tmp_path) -> Iterator[Callable[[EngineSettings], Engine]]:
     """Opens empty engines with settings of the test's choice; they are closed at its end."""
     with ExitStack() as engines:

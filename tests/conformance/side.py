@@ -1,5 +1,6 @@
 """One engine of a comparison: it is given commands with stand-ins, and tells what can be compared."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -29,7 +30,7 @@ from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, Receipt
 from forq_trio.model.schedules.types import SavedRun, Schedule
-from forq_trio.storage.engine import Batch, Deferred, Engine
+from forq_trio.storage.engine import Batch, BatchResult, Deferred, Engine, Receiver
 from support.batches import read_events, served_by_queue, waiting
 from support.by_id import BY_ID
 
@@ -119,7 +120,29 @@ class Side:
         """Execute and commit; what came of it without what only this side can know, and the next due time."""
         translated = [self.translate(command, now_ms) for command in batch]
         receivers = waiting(parked)
-        result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=len(batch) % 2 == 1))
+        result = self.execute(translated, now_ms, receivers, shared=len(batch) % 2 == 1)
+        outcomes = [
+            self.take(command, outcome) for command, outcome in zip(translated, result.outcomes, strict=True)
+        ]
+        served = {
+            queue: [(place, self._take(queue, deliveries)) for place, deliveries in parts]
+            for queue, parts in sorted(served_by_queue(result, receivers).items())
+        }
+        durations = {key: sorted(values) for key, values in result.durations.items()}
+        rest = (result.failed_queued, result.woken, durations, self.new_events(), runs_of(result))
+        said = (outcomes, served, result.events, *rest)
+        return said, result.next_due_ms
+
+    def execute(
+        self,
+        translated: Sequence[Any],
+        now_ms: int,
+        receivers: Mapping[str, Sequence[Receiver]],
+        *,
+        shared: bool,
+    ) -> BatchResult:
+        """Execute and commit commands of this side."""
+        result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=shared))
         self.engine.commit()
         for done in result.own_work:
             if done.sequence is not None:
@@ -127,19 +150,11 @@ class Side:
                 assert self.ids.setdefault(done.sequence, done.message_id) == done.message_id
         for outcome in result.outcomes:
             self._learn_ids(outcome)
-        outcomes = [
-            self._take(command.queue if isinstance(command, Claim) else "", outcome)
-            for command, outcome in zip(translated, result.outcomes, strict=True)
-        ]
-        served = {
-            queue: [(place, self._take(queue, deliveries)) for place, deliveries in parts]
-            for queue, parts in sorted(served_by_queue(result, receivers).items())
-        }
-        durations = {key: sorted(values) for key, values in result.durations.items()}
-        runs = [_without_id(done) for done in result.own_work]
-        rest = (result.failed_queued, result.woken, durations, self.new_events(), runs)
-        said = (outcomes, served, result.events, *rest)
-        return said, result.next_due_ms
+        return result
+
+    def take(self, command: Any, outcome: Any) -> Any:
+        """The outcome of a command without this side's ids and receipts, which are noted."""
+        return self._take(command.queue if isinstance(command, Claim) else "", outcome)
 
     def new_events(self) -> dict[int, list[Any]]:
         """The events of this batch by message, in order, without what only this side can know."""
@@ -324,6 +339,11 @@ class Side:
 
 def lines_of(lines: bytes) -> list[Any]:
     return [msgspec.json.decode(line) for line in lines.splitlines()]
+
+
+def runs_of(result: BatchResult) -> list[SavedRun]:
+    """The runs of schedules that were due, without ids."""
+    return [_without_id(done) for done in result.own_work if isinstance(done, SavedRun)]
 
 
 def _without_id(done: SavedRun) -> SavedRun:

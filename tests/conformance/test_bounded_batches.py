@@ -25,6 +25,7 @@ from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Deferred
 
+from .engines import on_sql
 from .script import (
     LEASE_MS,
     T0,
@@ -42,6 +43,8 @@ from .script import (
     send,
     sweep,
 )
+
+pytestmark = on_sql
 
 TEXT = "four"
 

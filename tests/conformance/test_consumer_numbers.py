@@ -9,6 +9,7 @@ from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder, LeasesFull, TooManyConsumers
 from forq_trio.storage.engine import DEFERRED
 
+from .engines import on_sql
 from .script import T0, do, send
 from .test_consumers import lease, open_k, send_each, settle, step, stored
 
@@ -17,6 +18,7 @@ ACKNOWLEDGE, RELEASE, _ = Settling
 
 @pytest.fixture(autouse=True)
 def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
 
 
@@ -74,6 +76,7 @@ def test_the_numbers_of_so_many_names_are_stored_and_others_begin_above_the_rest
     assert {name: open_k(engine, name=name).leased for name in "abcd"} == {"a": 1, "b": 2, "c": 3, "d": 1}
 
 
+@on_sql
 def test_a_lease_says_when_its_last_page_was_made(engine):
     """A backup may have one that is not complete: what completes it there, and on the server, are two leases."""
     open_k(engine)
@@ -134,6 +137,7 @@ def test_a_key_has_a_share_of_the_bytes_of_leases(engine, monkeypatch):
     assert fill("a", 2).open.messages == 2
 
 
+@on_sql
 def test_each_page_that_is_dropped_counts_as_much_as_each_that_is_left(engine, monkeypatch):
     monkeypatch.setattr(limits, "CONSUMER_STEP_DROPPED_MAX", 1)
     open_k(engine)

@@ -29,6 +29,7 @@ from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.messages.types import LEASE_ENDED, QueueCounts
 from forq_trio.storage.engine import DEFERRED, Batch
 
+from .engines import on_sql
 from .script import DAY_MS, T0, configure, counted, do, drain, look, pause, receive, run, send, sweep
 
 LINES = msgspec.json.Decoder(ExportedMessage)
@@ -37,6 +38,7 @@ ACKNOWLEDGE, RELEASE, EXPIRE = Settling
 
 @pytest.fixture(autouse=True)
 def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
 
 
@@ -84,9 +86,9 @@ def send_each(engine, contents, **fields):
     return [send(engine, content, **fields) for content in contents]
 
 
+@on_sql
 def test_a_step_makes_and_settles_several_pages_and_fewer_beside_others(engine, monkeypatch):
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 8)
-    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
 
     def batch(command, shared):
         (outcome,) = engine.execute_batch(Batch([command], T0, shared=shared)).outcomes
@@ -105,6 +107,7 @@ def test_a_step_makes_and_settles_several_pages_and_fewer_beside_others(engine, 
     assert counted(engine) == {"q": QueueCounts()}
 
 
+@on_sql
 def test_a_lease_is_made_page_by_page_and_read_again_and_again(engine):
     open_k(engine)
     send_each(engine, "abcde")
@@ -190,6 +193,7 @@ def test_without_messages_a_lease_is_not_made(engine):
     assert lease(engine).leased == 1
 
 
+@on_sql
 def test_an_acknowledged_lease_is_removed_and_still_read(engine):
     open_k(engine)
     send_each(engine, "abc")
@@ -205,6 +209,7 @@ def test_an_acknowledged_lease_is_removed_and_still_read(engine):
     assert counted(engine) == {"q": QueueCounts()}
 
 
+@on_sql
 def test_what_somebody_else_settled_is_left_alone(engine):
     open_k(engine)
     first, second, third, fourth = send_each(engine, "abcd")
@@ -284,6 +289,7 @@ def test_ended_at_the_last_attempt_it_becomes_a_dead_letter(engine):
     assert drain(engine, queue="q-dlq", now=T0 + 60_000) == ["a"]
 
 
+@on_sql
 def test_numbers_have_an_order(engine):
     open_k(engine)
     send_each(engine, "abcd")
@@ -402,6 +408,7 @@ def test_kept_pages_of_an_idle_consumer_are_dropped(engine):
     assert read(engine) == []
 
 
+@on_sql
 def test_kept_pages_are_evicted_before_a_lease_is_refused(engine, monkeypatch):
     monkeypatch.setattr(limits, "CONSUMER_STEP_DROPPED_MAX", 1)
     for now, name in enumerate("klm"):
@@ -439,6 +446,7 @@ def test_there_are_bounds(engine, monkeypatch):
     assert isinstance(step(engine, name="l", generation=2), LeasesFull)
 
 
+@on_sql
 def test_a_batch_leases_and_settles_one_page_the_rest_is_deferred(engine):
     open_k(engine)
     open_k(engine, name="l")
@@ -472,8 +480,10 @@ def test_only_what_is_committed_is_told(engine):
     assert stored(engine).open is not None
 
 
+@on_sql
 @pytest.mark.parametrize("group_limit", [None, 10])
 def test_a_page_is_bounded_in_the_bytes_of_its_lines(engine, monkeypatch, group_limit):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 100)
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 100)
     monkeypatch.setattr(limits, "CONSUMER_STEP_BYTES_MAX", 5_000)
     configure(engine, group_in_flight_max=group_limit)

@@ -4,6 +4,7 @@ from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages.types import REASON_EXPIRED
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
+from .engines import on_sql
 from .script import (
     DAY_MS,
     T0,
@@ -101,6 +102,7 @@ def test_f7_a_message_in_process_outlives_its_time_until_it_is_given_back(engine
     assert counted(engine)["q-dlq"].ready == 1
 
 
+@on_sql
 def test_f13_the_sweep_of_expired_ones_goes_by_their_own_times(engine, monkeypatch):
     monkeypatch.setattr("forq_trio.model.limits.DUE_BATCH_MAX", 0)
     send(engine, ttl_ms=10)

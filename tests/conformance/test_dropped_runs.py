@@ -3,6 +3,7 @@
 from forq_trio.model import limits
 from forq_trio.model.commands import RunSchedule
 
+from .engines import on_sql
 from .script import HOUR_MS, T0, do
 from .test_schedules import MINUTE_MS, results, save, tick, until
 
@@ -45,6 +46,7 @@ def test_of_dropped_runs_of_a_cron_expression_at_least_so_many_are_said(engine, 
     )
 
 
+@on_sql
 def test_a_run_by_hand_does_not_push_out_the_note_of_dropped_runs(engine, reader, monkeypatch):
     monkeypatch.setattr(limits, "RUNS_CAUGHT_UP_MAX", 3)
     monkeypatch.setattr(limits, "RUNS_STEP_MAX", 1)

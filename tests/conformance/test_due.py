@@ -8,6 +8,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import STALE_RECOVERED, EngineSettings, Event
 
+from .engines import on_sql
 from .script import (
     LEASE_MS,
     T0,
@@ -78,6 +79,7 @@ def test_due_messages_are_settled_before_commands_and_claims(engine):
     assert counted(engine) == {"q": QueueCounts(ready=2)}
 
 
+@on_sql
 def test_one_batch_settles_a_bounded_number_the_longest_due_first(engine):
     many = tuple(NewMessage(str(n), T0 + 1 + n % 2) for n in range(DUE_BATCH_MAX))
     do(engine, ProduceMany("q", many))

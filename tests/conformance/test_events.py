@@ -28,6 +28,7 @@ from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from support.batches import read_events
 
+from .engines import on_sql
 from .script import DAY_MS, T0, do, receipts, receive, run, send
 
 ON = EngineSettings(events=True, attempts_max=2)
@@ -253,6 +254,7 @@ def test_the_oldest_are_removed_until_the_rest_is_small_enough(engine, reader) -
     assert engine.snapshot().logs["events"].bytes == 4 * each
 
 
+@on_sql
 def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 4)
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
@@ -262,6 +264,7 @@ def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypa
     assert kept(engine, reader) == [10]
 
 
+@on_sql
 def test_a_step_is_the_longer_the_more_there_is_beyond_the_bound(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 2)
     do(engine, ProduceMany("q", (NewMessage("x"),) * 200))

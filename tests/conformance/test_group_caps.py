@@ -21,6 +21,7 @@ from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import DEFERRED, MOVED_TO_DLQ, Event
 
+from .engines import on_sql
 from .script import (
     LEASE_MS,
     T0,
@@ -242,6 +243,7 @@ def test_a_changed_bound_wakes_parked_receivers(capped, held, change, woken):
     assert woken_by(capped, Configure("q", change)) == woken
 
 
+@on_sql
 def test_a_bound_is_taken_away_in_parts_each_in_a_batch_of_its_own(capped, monkeypatch):
     monkeypatch.setattr(limits, "DUE_BATCH_MAX", 2)
     send_all(capped, "a1 a2 a3 a4 a5 a6")
@@ -265,6 +267,7 @@ def test_a_bound_that_is_changed_ends_in_a_bounded_number_of_batches(capped, mon
     assert run(capped).next_due_ms > T0
 
 
+@on_sql
 def test_a_claim_holds_a_bounded_number_and_goes_on_in_the_next_batch(capped, monkeypatch):
     monkeypatch.setattr(limits, "CLAIM_FILTERED_MAX", 2)
     send_all(capped, "a1 a2 a3 a4", priority=500)

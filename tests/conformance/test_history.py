@@ -25,6 +25,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import EngineSettings
 
+from .engines import on_sql
 from .script import (
     DAY_MS,
     T0,
@@ -247,6 +248,7 @@ def test_ids_go_on_when_nothing_is_left(engine):
     assert [line["historyId"] for line in lines(engine)] == [4]
 
 
+@on_sql
 def test_a_step_takes_so_many_messages_and_bytes(engine, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 3)
     monkeypatch.setattr(limits, "HISTORY_STEP_BYTES", 4)
@@ -266,6 +268,7 @@ def test_a_step_is_the_longer_the_more_there_is_beyond_the_bound(engine, monkeyp
     assert do(engine, TrimHistory(0, 3)) == Removed(3, more=False)
 
 
+@on_sql
 def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 2)
     finish(engine, "a")

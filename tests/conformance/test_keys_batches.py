@@ -9,6 +9,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Deferred
 
+from .engines import on_sql
 from .keyed import offer, offer_all, offering, outcomes, pending, read
 from .script import T0, configure, contents, counted, do, drain, receive, receive_one, run, send
 
@@ -134,6 +135,7 @@ def test_a_batch_of_long_contents_is_stored_whole(engine):
 REPLACED = [("ready", {}), ("waiting", {"mode": "onceMore"})]
 
 
+@on_sql
 @pytest.mark.parametrize(("what", "options"), REPLACED, ids=[what for what, _ in REPLACED])
 def test_the_bytes_that_the_offers_of_a_batch_replace_are_bounded(engine, monkeypatch, what, options):
     for key in "abcde":

@@ -16,6 +16,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.errors import MessageInFlight
 
+from .engines import on_sql
 from .keyed import ack_revision, drop, offer, offer_all, offering, outcomes, pending, read, reschedule
 from .script import (
     LEASE_MS,
@@ -181,6 +182,7 @@ def test_d34_a_drop_removes_it_also_in_process(engine, in_process):
     assert counted(engine)["q"].total == 0
 
 
+@on_sql
 def test_a_drop_of_all_goes_by_key(engine, monkeypatch):
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 1)
     offer_all(engine, *[offering(key) for key in "cab"])

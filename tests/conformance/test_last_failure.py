@@ -13,6 +13,7 @@ from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, NACKED, STALE_RECOVERED, EngineSettings, Event
 from support.batches import read_events
 
+from .engines import on_sql
 from .script import (
     DAY_MS,
     T0,
@@ -118,6 +119,7 @@ def test_its_events_are_told_in_their_order(engine) -> None:
         ]
 
 
+@on_sql
 @pytest.mark.parametrize(("name", "bound"), [("FAILED_MOVED_MAX", 2), ("REWRITE_BYTES_MAX", 8)])
 def test_a_batch_moves_some_and_leaves_the_rest_to_a_sweep(engine, monkeypatch, name, bound) -> None:
     """Two of them, of five bytes each, reach either bound; so each kind of nack fails as many."""

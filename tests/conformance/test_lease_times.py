@@ -7,6 +7,7 @@ from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer
 from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.errors import LeaseGone, OtherLease
 
+from .engines import on_sql
 from .script import T0, counted, do, send
 
 ACKNOWLEDGE, RELEASE, EXPIRE = Settling
@@ -16,6 +17,7 @@ ELSEWHERE = T0 - 1
 
 @pytest.fixture(autouse=True)
 def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
 
 
@@ -99,6 +101,7 @@ def test_one_that_was_given_back_is_gone_and_another_one_of_its_number_is_anothe
     assert isinstance(settle(opened, 1, ELSEWHERE), OtherLease)
 
 
+@on_sql
 def test_a_lease_that_grows_has_the_time_of_its_last_page(opened):
     lease(opened, 1)
     settle(opened, 1, T0 + 1)

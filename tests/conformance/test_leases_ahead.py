@@ -8,6 +8,7 @@ from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.errors import ConsumerFenced, LeaseGone, LeaseOutOfOrder
 from forq_trio.model.messages.types import QueueCounts
 
+from .engines import on_sql
 from .script import T0, counted, do, drain, send
 
 ACKNOWLEDGE, RELEASE, EXPIRE = Settling
@@ -75,6 +76,7 @@ def test_only_who_asks_for_it_gets_one_ahead_and_only_one(filled):
     assert isinstance(lease(filled, 3, 1, ahead=True), LeaseOutOfOrder)
 
 
+@on_sql
 def test_none_is_made_ahead_of_one_that_may_get_more(filled):
     do(filled, LeaseMessages("q", "k", 1, 1, 100, 10**9))
     assert not stored(filled).complete
@@ -159,6 +161,7 @@ def test_what_is_given_back_is_read_no_more(filled):
     assert isinstance(settle(filled, 2), LeaseGone)
 
 
+@on_sql
 def test_an_acknowledgement_that_has_begun_is_finished_and_the_second_is_released(filled):
     lease(filled, 1, 5)
     lease(filled, 2, ahead=True)

@@ -4,6 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 
+from .engines import on_sql
 from .scheduled import MINUTE_MS, results, save, tick, until
 from .script import HOUR_MS, T0
 
@@ -82,6 +83,7 @@ def test_of_very_many_missed_runs_the_last_ones_are_sent(engine, reader, monkeyp
     ]
 
 
+@on_sql
 def test_runs_that_are_missed_while_others_are_caught_up_are_caught_up_too(engine, reader, monkeypatch):
     monkeypatch.setattr(limits, "RUNS_STEP_MAX", 1)
     save(engine, every="1h", missed="all")

@@ -26,6 +26,7 @@ from forq_trio.model.messages.types import QueueCounts, Status
 from forq_trio.storage.engine import DEFERRED
 from support.batches import looking
 
+from .engines import on_sql
 from .script import T0, claim, counted, do, drain, look, run, send
 
 SECOND_MS = 1_000
@@ -231,6 +232,7 @@ def test_a_purge_removes_them(engine, sent):
     assert settle(engine).acknowledged == 1
 
 
+@on_sql
 def test_a_purge_works_in_steps(engine, monkeypatch, sent):
     monkeypatch.setattr(limits, "CONSUMER_MOVED_BACK_MESSAGES_MAX", 1)
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 3)

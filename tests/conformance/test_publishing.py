@@ -11,6 +11,7 @@ from forq_trio.model.publishing.types import Published, PublishedVersion, Stage,
 from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Batch, Deferred
 
+from .engines import on_sql
 from .script import DAY_MS, T0, claim, configure, contents, do, drain, run, send
 
 
@@ -133,6 +134,7 @@ def test_messages_are_as_they_were_sent(engine, reader):
     assert (first.received_at, second.content) == (T0 + 2, "x")
 
 
+@on_sql
 def test_a_batch_moves_so_many_and_others_are_served_between(engine, monkeypatch):
     monkeypatch.setattr(limits, "PUBLISH_STEP_MESSAGES_MAX", 4)
     stage(engine, ["1", "2"], ["3"], ["4", "5", "6", "7", "8"], ["9"], [])
@@ -146,6 +148,7 @@ def test_a_batch_moves_so_many_and_others_are_served_between(engine, monkeypatch
     assert drain(engine) == ["3", "4", "5", "6", "7", "8", "between", "9"]
 
 
+@on_sql
 def test_beside_others_a_batch_moves_a_part(engine, monkeypatch):
     monkeypatch.setattr(limits, "PUBLISH_STEP_MESSAGES_MAX", 16)
     stage(engine, *["abc"] * 5)
@@ -208,6 +211,7 @@ def test_a_discarded_stage_is_gone_and_its_name_free(engine):
     assert drain(engine) == ["b", "c"]
 
 
+@on_sql
 def test_a_stage_ends_a_day_after_its_last_page(engine, monkeypatch):
     monkeypatch.setattr(limits, "STAGES_ENDED_MAX", 1)
     stage(engine, ["a"], name="s")
@@ -289,6 +293,7 @@ def test_an_empty_page_is_a_page(engine):
     assert staged(engine) == (0, 0)
 
 
+@on_sql
 def test_publications_of_one_batch_name_a_bounded_number_of_stages(engine, monkeypatch):
     monkeypatch.setattr(limits, "PUBLISH_STAGES_MAX", 3)
     for name in "abc":

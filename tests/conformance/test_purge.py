@@ -9,6 +9,7 @@ from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Event
 
+from .engines import on_sql
 from .script import T0, ack, claim, configure, counted, do, drain, fail, receive, receive_one, run, send
 
 
@@ -47,6 +48,7 @@ def test_what_is_sent_in_the_same_batch_stays(engine):
     assert drain(engine) == ["new"]
 
 
+@on_sql
 def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2)
     for content in "abcd":
@@ -59,6 +61,7 @@ def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
     assert drain(engine) == ["new"]
 
 
+@on_sql
 def test_beside_others_a_step_is_a_part_as_long(engine, monkeypatch):
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2 * limits.STEP_SHARE)
     for _ in range(10):

@@ -7,6 +7,7 @@ from forq_trio.model.commands import Extend, RedrivePolicy, Resubmit, SweepKind
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, CONSUMED, DEFERRED, MOVED_TO_DLQ, Event
 
+from .engines import on_sql
 from .script import (
     DAY_MS,
     T0,
@@ -153,6 +154,7 @@ def test_the_new_queue_bounds_nothing(engine):
     assert counted(engine)["bad"].ready == 3
 
 
+@on_sql
 def test_a_claim_removes_a_bounded_number_and_goes_on_in_the_next_batch(engine, monkeypatch):
     for _ in range(5):
         send(engine, "x", max_attempts=100)

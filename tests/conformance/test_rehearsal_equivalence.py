@@ -12,6 +12,7 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 from support.effort import count, many_trials
 from support.postgres import empty
 
+from .test_bounded_equivalence import STEP_BOUNDS
 from .test_model_equivalence import SETTINGS, EnginesAgree, run_histories
 
 
@@ -37,4 +38,4 @@ class RehearsedAgrees(EnginesAgree):
 def test_rehearsed_batches_do_what_others_do(monkeypatch, shared_database, database):
     monkeypatch.setattr(RehearsedAgrees, "url", shared_database, raising=False)
     monkeypatch.setattr(RehearsedAgrees, "url_of_model", database, raising=False)
-    run_histories(RehearsedAgrees, count("rehearsed_histories"), monkeypatch)
+    run_histories(RehearsedAgrees, count("rehearsed_histories"), monkeypatch, STEP_BOUNDS)

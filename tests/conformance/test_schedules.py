@@ -20,6 +20,7 @@ from forq_trio.model.schedules.types import NewSchedule, ScheduleTotals
 from forq_trio.schedules.times import jitter_of
 from forq_trio.storage.engine import Batch
 
+from .engines import on_sql
 from .scheduled import MINUTE_MS, at, results, save, tick, until
 from .script import DAY_MS, HOUR_MS, T0, ack, claim, contents, do, receipts, receive, run, send
 
@@ -299,6 +300,7 @@ def test_the_latest_runs_are_kept(engine, reader, monkeypatch):
     assert len(reader.schedule("s", 2)[1]) == 2
 
 
+@on_sql
 def test_a_batch_carries_out_some_runs_and_the_next_one_the_others(engine, monkeypatch):
     monkeypatch.setattr(limits, "RUNS_STEP_MAX", 3)
     for name in "abcdefgh":
@@ -313,6 +315,7 @@ def test_a_batch_carries_out_some_runs_and_the_next_one_the_others(engine, monke
     assert due == now + 10_000
 
 
+@on_sql
 def test_bytes_bound_the_runs_of_a_batch(engine, monkeypatch):
     monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 5)
     for name in "abc":
@@ -358,6 +361,7 @@ def test_a_month_of_a_daily_report_is_a_message_a_day(engine, reader):
     assert until(engine, begin + 30 * DAY_MS, begin) == 30
 
 
+@on_sql
 def test_one_token_with_many_schedules_due_lets_those_of_others_run(engine, reader, monkeypatch):
     monkeypatch.setattr(limits, "RUNS_STEP_MAX", 4)
     for n in range(30):
@@ -374,6 +378,7 @@ def test_one_token_with_many_schedules_due_lets_those_of_others_run(engine, read
     assert len(reader.schedule("a0", 100)[1]) < 18
 
 
+@on_sql
 @pytest.mark.parametrize(
     ("options", "queue"),
     [

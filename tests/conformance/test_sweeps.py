@@ -9,6 +9,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
+from .engines import on_sql
 from .script import DAY_MS, T0, contents, counted, do, fail, look, receive, run, send, sweep
 
 
@@ -64,6 +65,7 @@ def test_f7_other_messages_are_left_alone(engine):
     assert counted(engine) == {"q": QueueCounts(ready=1, delayed=1, processing=1)}
 
 
+@on_sql
 @pytest.mark.usefixtures("failed_stay")
 def test_f13_a_sweep_is_bounded_and_says_that_there_is_more(make_engine, monkeypatch):
     monkeypatch.setattr(limits, "SWEEP_BATCH_MAX", 4)
@@ -77,6 +79,7 @@ def test_f13_a_sweep_is_bounded_and_says_that_there_is_more(make_engine, monkeyp
     assert contents(receive(engine, 9, queue="q-dlq")) == [str(n) for n in range(6)]
 
 
+@on_sql
 def test_f13_expired(engine, one_at_a_time):
     for _ in range(3):
         send(engine)
@@ -85,6 +88,7 @@ def test_f13_expired(engine, one_at_a_time):
     assert result.events == [Event(MOVED_TO_DLQ, "q", 3, "expired")]
 
 
+@on_sql
 def test_f13_expired_in_a_dead_letter_queue(make_engine, one_at_a_time):
     engine = make_engine(EngineSettings(queue_ttl_ms=5, dlq_ttl_ms=5))
     for _ in range(3):
@@ -95,6 +99,7 @@ def test_f13_expired_in_a_dead_letter_queue(make_engine, one_at_a_time):
     assert result.events == [Event(CLEANED_UP, "q-dlq", 3, "expired")]
 
 
+@on_sql
 def test_f13_expired_takes_delayed_messages_too(make_engine, one_at_a_time):
     engine = make_engine(EngineSettings(queue_ttl_ms=5))
     for _ in range(2):
@@ -104,6 +109,7 @@ def test_f13_expired_takes_delayed_messages_too(make_engine, one_at_a_time):
     assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}
 
 
+@on_sql
 def test_f13_stale(engine, one_at_a_time):
     for _ in range(3):
         send(engine)
@@ -114,6 +120,7 @@ def test_f13_stale(engine, one_at_a_time):
     assert counted(engine) == {"q": QueueCounts(ready=3)}
 
 
+@on_sql
 @pytest.mark.usefixtures("failed_stay")
 def test_f13_stale_at_the_last_attempt_fails(make_engine, one_at_a_time):
     engine = make_engine(EngineSettings(attempts_max=1))

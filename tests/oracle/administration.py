@@ -22,7 +22,6 @@ from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, 
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage import bound_tables, rules
-from forq_trio.storage.allowance import Allowance, within
 from oracle.operations import operation
 from oracle.redrives import check_step, take_step
 from oracle.send import store_waiting
@@ -42,8 +41,8 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     if named and named != old.dead_letter_queue:
         tx.check_admitted(named)
     changed = {name for name in QueueSettings.__struct_fields__ if getattr(new, name) != getattr(old, name)}
-    if changed & {"group_in_flight_max", "rate"} and tx.state.of_queue(queue, Status.HELD):
-        tx.state.unhold_cursors[queue] = 0
+    if changed & {"group_in_flight_max", "rate"}:
+        tx.unheld.add(queue)
     if changed & {"in_flight_max", "rate"}:
         tx.woken.add(queue)
     return new
@@ -95,10 +94,9 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
 def purge(tx: Transaction, command: Purge) -> PurgeStep:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
-    purged = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
-    for row in purged:
+    for row in rows:
         tx.clean_up(row, "deleted_by_user", with_waiting=True)
-    return PurgeStep(len(purged), up_to if len(rows) > len(purged) else None)
+    return PurgeStep(len(rows), None)
 
 
 @operation(ForgetQueue)
@@ -110,7 +108,6 @@ def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
     tx.state.queues.discard(queue)
     tx.state.makers.pop(queue, None)
     tx.state.grouped.discard(queue)
-    tx.state.unhold_cursors.pop(queue, None)
     tx.state.rounds = {key: position for key, position in tx.state.rounds.items() if key[0] != queue}
     _set(tx, queue, QueueSettings())
     return True
@@ -130,7 +127,6 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
     if command.target:
         tx.check_admitted(command.target)
     store_waiting(tx)
-    _charge(tx, command)
     outcome = tuple(
         _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)
         for message_id in command.message_ids
@@ -149,16 +145,9 @@ def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
     return True
 
 
-def _charge(tx: Transaction, command: Redrive | Delete) -> None:
-    rows = [_at_rest(tx, command.queue, message_id) for message_id in set(command.message_ids)]
-    found = [row for row in rows if row is not None]
-    tx.allowances.of(type(command)).charge(len(found), sum(row.bytes for row in found))
-
-
 @operation(Delete)
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
     check_step(tx, command.step)
-    _charge(tx, command)
     outcome = tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
     take_step(tx, command.step, sum(outcome))
     return outcome
@@ -178,7 +167,6 @@ def cancel(tx: Transaction, command: Cancel) -> None:
             continue
         if row.status is Status.PROCESSING:
             raise MessageInFlight
-        tx.allowances.of(Cancel).charge(1, row.bytes)
         tx.clean_up(row, "cancelled")
         return
     raise MessageNotFound

@@ -11,8 +11,7 @@ from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, Receip
 from forq_trio.model.messages.where import Where, takes
 from forq_trio.model.queues.settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
-from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
+from forq_trio.storage.engine import Receiver
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 from oracle.groups import held_before, lacks_token, must_be_held, note_round
 from oracle.rates import note_limited, take_token, tokens, wake_queue
@@ -25,42 +24,30 @@ HandedOutT = TypeVar("HandedOutT")
 
 def serve(
     tx: Transaction, claims: Mapping[int, Claim], receivers: Mapping[str, Sequence[Receiver]]
-) -> tuple[dict[int, Deliveries | Deferred], list[tuple[int, Deliveries]]]:
+) -> tuple[dict[int, Deliveries], list[tuple[int, Deliveries]]]:
     """Serve, queue by queue, first the parked receivers, then the batch's own claims.
 
     claims: the batch's own ones, by index. Returns their outcomes by index, and the deliveries of receivers by id.
     """
-    outcomes: dict[int, Deliveries | Deferred] = {}
+    outcomes: dict[int, Deliveries] = {}
     served: list[tuple[int, Deliveries]] = []
-    queues = sorted({claim.queue for claim in claims.values()} | tx.woken.intersection(receivers))
-    first, tx.state.claim_first = tx.state.claim_first, ""
-    for queue in rules.beginning_with(queues, first):
-        if not tx.state.claim_first and _is_cut_short(tx, queue):
-            tx.state.claim_first = queue
+    for queue in sorted({claim.queue for claim in claims.values()} | tx.woken.intersection(receivers)):
         waiting = parked = receivers.get(queue, ())
         first_ones = parked[: _open(tx, queue)]
         if not any(receiver.claim.where for receiver in first_ones):
             waiting = first_ones  # a message that does not match some of them may match the others
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
         dealt = QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
-        cut_short = _is_cut_short(tx, queue)
-        for index, deliveries in zip(own, dealt[len(waiting) :], strict=True):
-            outcomes[index] = deliveries or (DEFERRED if cut_short else ())
+        outcomes |= zip(own, dealt[len(waiting) :], strict=True)
         found = [
             (receiver.id, got) for receiver, got in zip(waiting, dealt[: len(waiting)], strict=True) if got
         ]
         served += found
-        if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and _open(tx, queue)):
+        if len(found) == limits.RECEIVERS_OFFERED_MAX and _open(tx, queue):
             tx.state.wake.add(queue)
         if len(found) == limits.RECEIVERS_OFFERED_MAX or len(waiting) < len(parked) or not all(dealt):
             wake_queue(tx, queue)
     return outcomes, served
-
-
-def _is_cut_short(tx: Transaction, queue: str) -> bool:
-    """True if messages of the queue could be claimed, but no more in this batch."""
-    used_up = tx.allowances.used_up(Step.DELIVER) or tx.allowances.used_up(Step.FILTER)
-    return used_up and _open(tx, queue) > 0
 
 
 def _open(tx: Transaction, queue: str) -> int:
@@ -110,17 +97,14 @@ class QueueClaims:
         size: int,
         hand_out: Callable[[Row], HandedOutT],
         *,
-        step: str = Step.DELIVER,
         shuffle: bool = False,
         policy: RedrivePolicy | None = None,
         where: Where = (),
-        bytes_of: Callable[[HandedOutT], int] | None = None,
     ) -> list[HandedOutT]:
-        """Deliver up to `size` messages, one by one. step: the step that is charged; bytes_of: with how many bytes."""
+        """Deliver up to `size` messages, one by one."""
         tx = self.tx
-        delivering, filtering = tx.allowances.of(step), tx.allowances.of(Step.FILTER)
         handed_out: list[HandedOutT] = []
-        while len(handed_out) < size and not delivering.used_up and self.open:
+        while len(handed_out) < size and self.open:
             candidates = tx.state.claimable(self.queue)
             if where:
                 candidates = [row for row in candidates if takes(where, row.attributes)]
@@ -129,26 +113,16 @@ class QueueClaims:
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
             before = held_before(tx, row)
-            if away is None and before is not None:
-                if filtering.used_up:
-                    break
-                filtering.charge(1, before.bytes)
+            if away is not None:
+                self._remove(row, away)
+            elif before is not None:
                 tx.change(UNHELD, before, status=Status.READY)
                 tx.state.wake.add(self.queue)
-                continue
-            if away is None and not must_be_held(tx, row) and not lacks_token(tx, row):
-                handed = hand_out(row)
-                delivering.charge(1, row.bytes if bytes_of is None else bytes_of(handed))
-                handed_out.append(handed)
-                continue
-            if filtering.used_up:
-                break
-            filtering.charge(1, row.bytes)
-            if away is None:
+            elif must_be_held(tx, row) or lacks_token(tx, row):
                 tx.change(HELD_BACK, row, status=Status.HELD)
                 note_limited(tx, row)
             else:
-                self._remove(row, away)
+                handed_out.append(hand_out(row))
         return handed_out
 
     def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:

@@ -29,9 +29,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.messages.types import LEASE_ENDED
 from forq_trio.storage import engine
-from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import PageLine, encode_lines
-from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.claim import QueueClaims
 from oracle.leases import Lease, Page, StoredConsumer
 from oracle.operations import operation
@@ -85,41 +83,37 @@ def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
 
 
 @operation(LeaseMessages)
-def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferred:
-    """Add pages to a lease until it is complete, or nothing more can be leased in this batch."""
-    outcome: PipelineConsumer | Deferred = DEFERRED
-    while not tx.allowances.used_up(Step.LEASE):
-        consumer = _current(tx, command)
-        filling = _to_fill(tx, consumer, command)
+def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | LeasesFull:
+    """Add pages to a lease until it is complete, or nothing more can be leased."""
+    while True:
+        filling = _to_fill(tx, _current(tx, command), command)
         if filling is None:
-            return consumer.told()
-        page = _next_page(tx, command, filling)
-        if isinstance(page, Deferred):
-            break
+            return _current(tx, command).told()
+        has_space = _make_space(tx, command)
+        if not has_space and not filling.pages:
+            return LeasesFull()  # not raised, so that what was evicted is gone
+        page = _next_page(tx, command, filling) if has_space else None
         if page is None and not filling.pages:
-            return _note_use_now_and_then(tx, consumer)
-        outcome = _add(tx, consumer, command, filling, page)
+            return _note_use_now_and_then(tx, _current(tx, command))
+        told = _add(tx, command, filling, page)
         if page is None:
-            break
-    return outcome
+            return told
 
 
 def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) -> Lease | None:
     """The lease that gets the next page; None if it is readable and complete."""
-    open_lease = consumer.open
-    given_back = open_lease is not None and open_lease.given_back
     for each in consumer.unsettled:
-        if each.number == command.number and not given_back:
-            return None if each.complete or each.how is not None else each
+        if each.number == command.number:
+            return None if each.complete else each
     if command.number in [each.number for each in consumer.kept]:
         return None
     if command.number <= consumer.leased:
         raise LeaseGone
     if command.ahead and len(consumer.unsettled) == 1:
         (before,) = consumer.unsettled
-        if before.complete and before.how is None and command.number == before.number + 1:
+        if before.complete and command.number == before.number + 1:
             return _new_lease(tx, consumer)
-    next_number = consumer.leased + 1 if open_lease is None else open_lease.number
+    next_number = consumer.leased + 1 if consumer.open is None else consumer.open.number
     if command.number != next_number:
         raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {command.number}'s")
     return _new_lease(tx, consumer)
@@ -130,15 +124,8 @@ def _new_lease(tx: Transaction, consumer: StoredConsumer) -> Lease:
     return Lease(consumer.leased + 1, tx.now_ms, dict(consumer.made).get(consumer.leased, 0))
 
 
-def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | Deferred | None:
-    """Lease messages for a page; None if there are none. DEFERRED: this batch cannot tell, but the next one can."""
-    competing = _competing(tx, command)
-    if competing:
-        if _evict(tx, competing):
-            return DEFERRED
-        if not filling.pages:
-            raise LeasesFull
-        return None
+def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | None:
+    """Lease messages for a page; None if there are none."""
     if tx.rules(command.queue).paused:
         return None
     token = secrets.randbits(62)
@@ -149,15 +136,11 @@ def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page 
         return leased.seq, encode_lines([_line(leased)])
 
     handed_out = claims.fill(
-        min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX),
-        hand_out,
-        step=Step.LEASE,
-        bytes_of=lambda handed: len(handed[1]),
+        min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX), hand_out
     )
     if not handed_out:
         wake_queue(tx, command.queue)
-        cut_short = claims.open and tx.allowances.used_up(Step.FILTER)
-        return DEFERRED if cut_short else None
+        return None
     return Page(token, tuple(seq for seq, _ in handed_out), b"".join(line for _, line in handed_out))
 
 
@@ -175,11 +158,9 @@ def _line(row: Row) -> PageLine:
     )
 
 
-def _add(
-    tx: Transaction, consumer: StoredConsumer, command: LeaseMessages, filling: Lease, page: Page | None
-) -> PipelineConsumer:
+def _add(tx: Transaction, command: LeaseMessages, filling: Lease, page: Page | None) -> PipelineConsumer:
     """Add a page to a lease. None: there were no more messages."""
-    longer = filling
+    consumer, longer = _current(tx, command), filling
     if page is not None:
         longer = replace(filling, pages=(*filling.pages, page), made_at=tx.now_ms)
     fits_more = longer.messages < command.max_messages and longer.size < command.max_bytes
@@ -208,56 +189,30 @@ def _competing(tx: Transaction, command: LeaseMessages) -> list[StoredConsumer]:
     return []
 
 
-def _evict(tx: Transaction, competing: list[StoredConsumer]) -> bool:
-    """Delete pages that are not needed: of a consumer whose deletion has begun, or else the one idle for longest."""
-    longest_unused = sorted(competing, key=lambda each: each.used_at)
-    for consumer in longest_unused:
-        if consumer.dropping:
-            _drop(tx, consumer)
-            return True
-    for consumer in longest_unused:
-        if consumer.kept:
-            _drop(tx, _without_kept(consumer, 1))
-            return True
-    return False
+def _make_space(tx: Transaction, command: LeaseMessages) -> bool:
+    """Delete acknowledged leases of the consumer that is idle for longest; False if all of them are not enough."""
+    while competing := _competing(tx, command):
+        with_kept = [each for each in competing if each.kept]
+        if not with_kept:
+            return False
+        _save(tx, _without_kept(min(with_kept, key=lambda each: each.used_at), 1))
+    return True
 
 
 @operation(SettleLease)
-def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer | Deferred:
-    allowance = tx.allowances.of(Step.SETTLE_LEASE)
-    if allowance.used_up:
-        return DEFERRED
+def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer:
     consumer = _current(tx, command)
     if command.how is Settling.ACKNOWLEDGE:
         _check_made_at(consumer, command)
-        if command.number <= consumer.acknowledged:
-            return consumer.told()
-        consumer = _acknowledging(tx, consumer, command)
-    elif consumer.open is None or consumer.open.number != command.number:
-        return consumer.told()
-    elif consumer.open.how is None:
-        if command.how is Settling.EXPIRE and not consumer.is_idle(tx.now_ms):
-            return consumer.told()
+        if command.number > consumer.acknowledged:
+            _check_acknowledging(consumer, command)
+            return _save(tx, _acknowledge(tx, replace(consumer, used_at=tx.now_ms)))
+    elif consumer.open is not None and consumer.open.number == command.number:
         if command.how is Settling.RELEASE and command.generation is None:
             consumer = replace(consumer, generation=consumer.generation + 1)
-    settling = consumer.open
-    assert settling is not None
-    how = settling.how or command.how
-    while True:
-        for page in settling.pages[settling.settled :]:
-            if allowance.used_up:
-                break
-            allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
-            for row in _still_leased(tx, command.queue, page):
-                allowance.charge(0, row.bytes)
-                _settle_message(tx, row, how)
-            settling = replace(settling, settled=settling.settled + 1)
-        consumer = _after_settling(consumer, replace(settling, how=how))
-        following = consumer.open
-        if how is Settling.ACKNOWLEDGE or following is None or following.number == settling.number:
-            return _drop(tx, consumer)
-        settling = replace(following, how=how)
-        consumer = consumer.with_lease(settling)
+        if command.how is Settling.RELEASE or consumer.is_idle(tx.now_ms):
+            return _save(tx, _give_back(tx, consumer, command.how))
+    return consumer.told()
 
 
 def _check_made_at(consumer: StoredConsumer, command: SettleLease) -> None:
@@ -271,46 +226,46 @@ def _check_made_at(consumer: StoredConsumer, command: SettleLease) -> None:
         )
 
 
-def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLease) -> StoredConsumer:
-    """The consumer, noted as used now, if its open lease may be acknowledged."""
+def _check_acknowledging(consumer: StoredConsumer, command: SettleLease) -> None:
+    """Raise the error for a lease that may not be acknowledged."""
     if command.number > consumer.leased:
         raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
-    held = [each for each in consumer.unsettled if each.number == command.number]
-    if not held or (consumer.open is not None and consumer.open.given_back):
+    unsettled = [each for each in consumer.unsettled if each.number == command.number]
+    if not unsettled:
         raise LeaseGone(f"lease {command.number} was given back")
-    if not held[0].complete and held[0].how is None:
+    if not unsettled[0].complete:
         raise LeaseOutOfOrder(f"lease {command.number} is not complete")
-    return replace(consumer, used_at=tx.now_ms)
 
 
-def _still_leased(tx: Transaction, queue: str, page: Page) -> list[Row]:
-    """The messages of a page that still have its receipts and are still in its queue."""
-    rows = [tx.state.rows[seq] for seq in page.sequences if seq in tx.state.rows]
-    return [row for row in rows if row.queue == queue and row.token == page.token]
-
-
-def _settle_message(tx: Transaction, row: Row, how: Settling) -> None:
-    if how is Settling.ACKNOWLEDGE:
+def _acknowledge(tx: Transaction, consumer: StoredConsumer) -> StoredConsumer:
+    """The consumer after its open lease is acknowledged, with as many acknowledged leases as may stay."""
+    lease = consumer.open
+    assert lease is not None
+    for row in _still_leased(tx, consumer.queue, lease):
         ack_row(tx, row)
-    elif how is Settling.RELEASE:
-        release_row(tx, row, 0)
-    else:
-        tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
-
-
-def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer:
-    """The consumer after some or all pages of its open lease are settled."""
-    if settling.settled < len(settling.pages):
-        return consumer.with_lease(settling)
-    if settling.given_back:
-        others = tuple(lease for lease in consumer.leases if lease.number != settling.number)
-        return replace(consumer, leases=others, released_before=settling.number + 1)
-    ended = consumer.with_lease(replace(settling, ended=True))
-    ended = replace(ended, acknowledged=settling.number)
-    too_many = len(ended.kept) - limits.CONSUMER_LEASES_KEPT_MAX
-    sizes = [lease.size for lease in ended.kept]
+    consumer = replace(consumer.with_lease(replace(lease, ended=True)), acknowledged=lease.number)
+    too_many = len(consumer.kept) - limits.CONSUMER_LEASES_KEPT_MAX
+    sizes = [lease.size for lease in consumer.kept]
     too_large = sum(sum(sizes[at:]) > limits.CONSUMER_KEPT_BYTES_MAX for at in range(len(sizes)))
-    return _without_kept(ended, max(too_many, too_large, 0))
+    return _without_kept(consumer, max(too_many, too_large, 0))
+
+
+def _give_back(tx: Transaction, consumer: StoredConsumer, how: Settling) -> StoredConsumer:
+    """The consumer after its open lease is given back, with the one that was made ahead."""
+    for lease in consumer.unsettled:
+        for row in _still_leased(tx, consumer.queue, lease):
+            if how is Settling.RELEASE:
+                release_row(tx, row, 0)
+            else:
+                tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
+    return replace(consumer, leases=tuple(consumer.kept), released_before=consumer.unsettled[-1].number + 1)
+
+
+def _still_leased(tx: Transaction, queue: str, lease: Lease) -> list[Row]:
+    """The messages of a lease that still have its receipts and are still in its queue."""
+    named = [(page, seq) for page in lease.pages for seq in page.sequences if seq in tx.state.rows]
+    rows = [(page, tx.state.rows[seq]) for page, seq in named]
+    return [row for page, row in rows if row.queue == queue and row.token == page.token]
 
 
 @operation(MoveBack)
@@ -323,7 +278,7 @@ def drop(tx: Transaction, command: DropPages) -> PipelineConsumer | None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         return None
-    return _drop(tx, _without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
+    return _save(tx, _without_kept(consumer)) if consumer.is_idle(tx.now_ms) else consumer.told()
 
 
 @operation(ForgetConsumer)
@@ -335,11 +290,10 @@ def forget(tx: Transaction, command: ForgetConsumer) -> PipelineConsumer | None:
         consumer = replace(consumer, generation=consumer.generation + 1)
     else:
         consumer = _current(tx, command)
-    told = _drop(tx, _without_kept(consumer))
-    if told.open is None and not told.dropping:
+    if consumer.open is None:
         _remove(tx, consumer)
         return None
-    return told
+    return _save(tx, _without_kept(consumer))
 
 
 def _remove(tx: Transaction, consumer: StoredConsumer) -> None:
@@ -381,26 +335,9 @@ def _current(tx: Transaction, command: LeaseMessages | SettleLease | ForgetConsu
 
 
 def _without_kept(consumer: StoredConsumer, count: int | None = None) -> StoredConsumer:
-    """The consumer with its oldest acknowledged leases marked to be dropped: `count` of them, or all."""
-    numbers = [lease.number for lease in consumer.kept][:count]
-    leases = (
-        replace(lease, dropping=True) if lease.number in numbers else lease for lease in consumer.leases
-    )
-    return replace(consumer, leases=tuple(leases))
-
-
-def _drop(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:
-    """Delete some pages that nobody may read any more: the oldest lease first, and in a lease the last page first."""
-    allowance = tx.allowances.of(Step.DROP)
-    leases: list[Lease] = []
-    for lease in consumer.leases:
-        if lease.dropping:
-            pages = min(len(lease.pages) - lease.dropped, max(allowance.messages, 0))
-            allowance.charge(pages, 0)
-            lease = replace(lease, dropped=lease.dropped + pages)
-        if lease.dropped < len(lease.pages):
-            leases.append(lease)
-    return _save(tx, replace(consumer, leases=tuple(leases)))
+    """The consumer without its oldest acknowledged leases: without `count` of them, or all."""
+    gone = consumer.kept[:count]
+    return replace(consumer, leases=tuple(lease for lease in consumer.leases if lease not in gone))
 
 
 def _save(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:

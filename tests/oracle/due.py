@@ -7,7 +7,6 @@ from forq_trio.model.commands import Removed, Sweep, SweepKind
 from forq_trio.model.messages.types import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
 from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage import engine
-from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import PROMOTED
 from oracle.operations import operation
 from oracle.rates import settle_wakes
@@ -17,9 +16,8 @@ from oracle.transaction import Transaction
 
 def settle(tx: Transaction) -> None:
     """Settle due messages, in rounds: one that just became ready may have expired, too."""
-    allowance = tx.allowances.of(Step.DUE)
-    while not allowance.used_up and (due := _due(tx)[: allowance.messages]):
-        for row in within(allowance, due):
+    while due := _due(tx):
+        for row in due:
             _settle_row(tx, row)
     settle_wakes(tx)
 
@@ -56,13 +54,14 @@ def _dead_letter_failed(tx: Transaction, row: Row) -> None:
 
 
 def settle_failed(tx: Transaction) -> None:
-    """Make dead letters of messages that failed in this batch, or delete them, as far as the allowance permits."""
+    """Make dead letters of messages that failed in this batch, or delete them; all, or none if sweeps do it."""
     rows = [tx.state.rows[seq] for seq in tx.failed if seq in tx.state.rows]
     failed = [row for row in rows if row.status is Status.FAILED]
-    taken = within(tx.allowances.of(Step.FAILED), failed)
-    for row in taken:
+    if limits.FAILED_MOVED_MAX == 0:
+        tx.failed_queued = bool(failed)
+        return
+    for row in failed:
         _dead_letter_failed(tx, row)
-    tx.failed_queued = len(taken) < len(failed)
 
 
 @operation(Sweep)
@@ -82,10 +81,9 @@ def sweep(tx: Transaction, command: Sweep) -> Removed:
 
 
 def _sweep_rows(tx: Transaction, rows: list[Row], deal_with: Callable[[Transaction, Row], None]) -> Removed:
-    swept = within(Allowance(limits.SWEEP_BATCH_MAX), rows)
-    for row in swept:
+    for row in rows:
         deal_with(tx, row)
-    return Removed(len(swept), more=len(rows) > len(swept))
+    return Removed(len(rows), more=False)
 
 
 def _expired(tx: Transaction, *, in_dlq: bool) -> list[Row]:

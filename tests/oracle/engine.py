@@ -1,5 +1,8 @@
 """The reference engine: plain dicts that are obviously right, with which every other engine is compared.
 
+It says what a command means as a whole. How much of it the other engines do in one batch it does not know: here every
+batch does all there is to do, so nothing is left to the next one.
+
 All state is one `State` of immutable rows. A batch works on a copy of it, and `commit` replaces the original with the
 copy. So a batch that raises changes nothing, and readers see only what is committed.
 """
@@ -11,8 +14,7 @@ from forq_trio.model import commands
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
-from forq_trio.storage.allowance import Allowances, Step
-from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from oracle import due as memory_due
 from oracle import publishing as memory_publishing
 from oracle import schedules as memory_schedules
@@ -37,12 +39,6 @@ def _compact(tx: Transaction, command: commands.Compact) -> commands.Compacted:
     return commands.Compacted(0, 0)
 
 
-_NAMING = tuple(
-    kind
-    for kind in OPERATIONS
-    if {"receipts", "message_id", "message_ids", "key"} & {*kind.__struct_fields__}
-)
-"""The commands that name messages, each kind of which has an allowance."""
 _ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS))}
 
 
@@ -60,7 +56,6 @@ class MemoryEngine:
     def execute_batch(self, batch: Batch) -> BatchResult:
         before = self._committed
         tx = Transaction(before.copy(), batch.now_ms, before.last_seq, before.event_log.last)
-        tx.allowances = Allowances(shared=batch.shared)
         tx.woken, tx.state.wake = tx.state.wake, set()
         memory_due.settle(tx)
         if batch.moves_staged:
@@ -68,12 +63,8 @@ class MemoryEngine:
             memory_schedules.run_due(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
-        kind: type[Command[Any]] | None = None
         others = [index for index in range(len(outcomes)) if index not in claims]
         for index in sorted(others, key=lambda index: _ORDER[type(batch.commands[index])]):
-            if type(batch.commands[index]) is not kind:
-                kind = type(batch.commands[index])
-                tx.allowances.renew(Step.EVICT)
             tx, outcomes[index] = _execute(tx, batch.commands[index])
         memory_due.settle_failed(tx)
         store_waiting(tx)
@@ -83,7 +74,7 @@ class MemoryEngine:
             outcomes[index] = deliveries
         tx.state.wake |= store_waiting(tx)
         wake_limited(tx)
-        tx.state.freed |= dict.fromkeys(sorted(tx.freed))
+        tx.state.freed |= tx.freed
         self._pending = tx.state
         return BatchResult(
             outcomes=outcomes,
@@ -123,8 +114,6 @@ class MemoryEngine:
 
 def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
     """Execute one command. If it fails alone, the transaction is as it was before, and its error is the outcome."""
-    if isinstance(command, _NAMING) and tx.allowances.used_up(type(command)):
-        return tx, DEFERRED
     before = tx.savepoint()
     try:
         return tx, OPERATIONS[type(command)](tx, command)

@@ -6,7 +6,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.logs.events import MessageEvent
 from forq_trio.model.logs.types import LogLines
-from forq_trio.storage.logs import believable_until, retention_steps
+from forq_trio.storage.logs import believable_until
 from oracle.operations import operation
 from oracle.state import State
 from oracle.transaction import Transaction
@@ -20,16 +20,12 @@ def trim(tx: Transaction, command: TrimEvents) -> Removed:
     end = new[0].total if new else tx.state.events_end
     removed = 0
     believable = believable_until(command.before_ms, tx.now_ms)
-    kept_bytes = end - written[0].total if written else 0
-    bound = limits.EVENTS_TRIMMED_MAX * retention_steps(kept_bytes, command.bytes_max)
     for event, total in written[:-1]:
-        if removed == bound or not (
-            not command.before_ms <= event.at <= believable or end - total > command.bytes_max
-        ):
+        if command.before_ms <= event.at <= believable and end - total <= command.bytes_max:
             break
         removed += 1
     tx.state.events = written[removed:] + new
-    return Removed(removed, more=removed == bound)
+    return Removed(removed, more=False)
 
 
 def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:

@@ -3,16 +3,12 @@
 A queue becomes grouped when the first message with a group is sent to it in FIFO order, and stays so.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
-from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.settings import Order
 from forq_trio.storage import rules
-from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import UNHELD
 from oracle.rates import tokens
 from oracle.state import Row
@@ -70,8 +66,7 @@ def lacks_token(tx: Transaction, row: Row) -> bool:
 
 def held_before(tx: Transaction, row: Row) -> Row | None:
     """The first held message of the row's group that comes before it and may be delivered now."""
-    is_behind = (row.queue, row.group) in tx.state.freed or row.queue in tx.state.unhold_cursors
-    if tx.rules(row.queue).group_rate is None and not is_behind:
+    if tx.rules(row.queue).group_rate is None:
         return None
     if must_be_held(tx, row) or lacks_token(tx, row):
         return None
@@ -88,12 +83,8 @@ def is_queue_full(tx: Transaction, queue: str) -> bool:
 
 def unhold(tx: Transaction) -> None:
     """Make held messages ready whose group is below its limit again (operations/group_limit.py)."""
-    allowance = tx.allowances.of(Step.UNHOLD_GROUP)
-    for freed in sorted(tx.freed):
-        tx.state.freed.setdefault(freed)
-    tx.freed.clear()
-    for queue, group in list(tx.state.freed)[: limits.DUE_BATCH_MAX]:
-        del tx.state.freed[queue, group]
+    freed, tx.state.freed, tx.freed = sorted(tx.state.freed | tx.freed), set(), set()
+    for queue, group in freed:
         bound, rate = tx.rules(queue).group_in_flight_max, tx.rules(queue).group_rate
         if (bound is None and rate is None) or not tx.state.of_queue(queue, Status.HELD):
             continue
@@ -102,25 +93,13 @@ def unhold(tx: Transaction) -> None:
             held = held[: max(bound - tx.state.in_process(queue, group), 0)]
         if rate is not None:
             held = held[: tokens(tx, (queue, group), rate)]
-        if allowance.used_up or len(_make_ready(tx, held, allowance)) < len(held):
-            tx.state.freed[queue, group] = None
-        elif rate is not None and not held:
+        _make_ready(tx, held)
+        if rate is not None and not held:
             tx.limited.add((queue, group))
-    allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
-    for queue, reached in sorted(tx.state.unhold_cursors.items()):
-        if allowance.used_up:
-            break
-        held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
-        ready = _make_ready(tx, held, allowance)
-        if len(ready) < len(held):
-            tx.state.unhold_cursors[queue] = ready[-1].seq
-        else:
-            del tx.state.unhold_cursors[queue]
+    for queue in tx.unheld:
+        _make_ready(tx, tx.state.of_queue(queue, Status.HELD))
 
 
-def _make_ready(tx: Transaction, held: Sequence[Row], allowance: Allowance) -> Sequence[Row]:
-    """Make the first of these held messages ready, as many as the allowance permits; returns those."""
-    ready = within(allowance, held)
-    for row in ready:
+def _make_ready(tx: Transaction, held: list[Row]) -> None:
+    for row in held:
         tx.change(UNHELD, row, status=Status.READY)
-    return ready

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from forq_trio.model.consumers.types import NumberedLease, PipelineConsumer, Settling
+from forq_trio.model.consumers.types import NumberedLease, PipelineConsumer
 
 
 class Page(NamedTuple):
@@ -20,26 +20,14 @@ class Page(NamedTuple):
 
 
 class Lease(Struct, frozen=True, gc=False):
-    """A lease. pages: all that it ever had. complete: it gets no further ones.
-
-    settled: how many of the first pages are settled. how: the mode of settling. ended: all are acknowledged. dropping:
-    its pages are being deleted. dropped: how many of the last pages are deleted already.
-    """
+    """A lease. follows: when the one before it was made. complete: it gets no further pages. ended: acknowledged."""
 
     number: int
     made_at: int
     follows: int = 0
     pages: tuple[Page, ...] = ()
     complete: bool = False
-    how: Settling | None = None
-    settled: int = 0
     ended: bool = False
-    dropping: bool = False
-    dropped: int = 0
-
-    @property
-    def given_back(self) -> bool:
-        return self.how in (Settling.RELEASE, Settling.EXPIRE)
 
     @property
     def messages(self) -> int:
@@ -47,24 +35,17 @@ class Lease(Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """The bytes of all lines. A dropped page counted as the average of the pages that there were at that time."""
-        size = sum(len(page.body) for page in self.pages)
-        for pages in range(len(self.pages), len(self.pages) - self.dropped, -1):
-            size -= size // pages
-        return size
-
-    def bodies(self) -> list[bytes | None]:
-        """The lines of each page; None for one that is deleted."""
-        first, end = self.settled if self.given_back else 0, len(self.pages) - self.dropped
-        return [page.body if first <= index < end else None for index, page in enumerate(self.pages)]
+        """The bytes of all lines."""
+        return sum(len(page.body) for page in self.pages)
 
     def told(self) -> NumberedLease:
-        pages = len(self.pages) - self.dropped
-        return NumberedLease(self.number, self.messages, self.size, pages, self.made_at, self.follows)
+        return NumberedLease(
+            self.number, self.messages, self.size, len(self.pages), self.made_at, self.follows
+        )
 
 
 class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
-    """A consumer with its leases by number: those to drop, those still readable, and up to two unsettled ones."""
+    """A consumer with its leases by number: those still readable, and up to two unsettled ones."""
 
     queue: str
     name: str
@@ -90,11 +71,7 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def kept(self) -> list[Lease]:
-        return [lease for lease in self.leases if lease.ended and not lease.dropping]
-
-    @property
-    def dropping(self) -> list[Lease]:
-        return [lease for lease in self.leases if lease.dropping]
+        return [lease for lease in self.leases if lease.ended]
 
     def is_idle(self, now_ms: int) -> bool:
         return now_ms - self.used_at >= self.idle_ms
@@ -119,10 +96,7 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
             complete=lease is not None and lease.complete,
             ahead=None if ahead is None else ahead.told(),
             ahead_complete=ahead is not None and ahead.complete,
-            settling=None if lease is None else lease.how,
-            settled_pages=0 if lease is None else lease.settled,
             kept=tuple(each.told() for each in self.kept),
-            dropping=tuple(each.told() for each in self.dropping),
             opened_at=self.opened_at,
             used_at=self.used_at,
             made_by=self.made_by,

@@ -4,7 +4,6 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from forq_trio.model import limits
 from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, PurgeStep, RescheduleKey
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys.types import Offered, Offering, Outcome
@@ -12,8 +11,6 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.settings import Order
 from forq_trio.storage import engine, rules
-from forq_trio.storage.allowance import Allowance, within
-from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.transitions import UPDATED
 from oracle.groups import group_and_position
 from oracle.operations import operation
@@ -24,27 +21,24 @@ from oracle.transaction import Transaction
 
 
 @operation(OfferMany)
-def offer_many(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...] | Deferred:
-    """Offer messages one by one. An offer that would have to wait is left to the next batch, with all after it."""
+def offer_many(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...]:
+    """Offer messages one by one."""
     newest = tx.state.last_seq
     outcomes: list[Offered | ForqError] = []
-    allowance = tx.allowances.of(OfferMany)
     for offering in command.offerings:
         store_waiting(tx)
         try:
-            offered = DEFERRED if allowance.used_up else _offer(tx, command.queue, offering, newest)
+            offered = _offer(tx, command.queue, offering, newest)
         except ForqError as error:
             outcomes.append(error)
             continue
-        if isinstance(offered, Deferred):
-            return Deferred(tuple(outcomes))
         if isinstance(offered, Offered):
             tx.counted[engine.OFFERED, command.queue, offered.outcome] += 1
         outcomes.append(offered)
     return tuple(outcomes)
 
 
-def _offer(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offered | ForqError | Deferred:
+def _offer(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offered | ForqError:
     row = tx.state.of_key(queue, offering.kind, offering.key)
     if row is None:
         return _create(tx, queue, offering, newest)
@@ -52,13 +46,12 @@ def _offer(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offe
         return KeyExists()
     if offering.mode == "createIfAbsent":
         return _ignore(tx, row, offering)
-    tx.allowances.of(OfferMany).charge(1, row.bytes)
     if row.status is Status.PROCESSING and offering.mode in ("debounce", "onceMore"):
         return _let_wait(tx, row, offering)
     return _change(tx, row, offering)
 
 
-def _create(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offered | ForqError | Deferred:
+def _create(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offered | ForqError:
     due, max_wait_until = _due(tx, queue, offering, tx.now_ms)
     key = Keyed(
         key=offering.key,
@@ -73,7 +66,7 @@ def _create(tx: Transaction, queue: str, offering: Offering, newest: int) -> Off
     )
     message = replace(offering.message, process_after=due, delay_ms=None)
     sent = send_one(tx, queue, message, newest, key)
-    if isinstance(sent, QueueFull | Deferred):
+    if isinstance(sent, QueueFull):
         return sent
     return Offered("created", sent.id, sent.sequence, due, sent.sequence)
 
@@ -230,7 +223,6 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | None:
     row, due = _find(tx, command), command.process_after
     if row is None or (command.once_more and row.waiting is None):
         return None
-    tx.allowances.of(RescheduleKey).charge(1, row.bytes)
     if row.status in (Status.PROCESSING, Status.FAILED) and not command.once_more:
         raise MessageInFlight
     revision = tx.state.last_seq = tx.state.last_seq + 1
@@ -257,7 +249,6 @@ def ack_revision(tx: Transaction, command: AckRevision) -> bool:
     row = _find(tx, command)
     if row is None or _key_of(row).revision != command.revision:
         return False
-    tx.allowances.of(AckRevision).charge(1, row.bytes)
     ack_row(tx, row)
     store_waiting(tx)
     return True
@@ -268,7 +259,6 @@ def drop(tx: Transaction, command: DropKey) -> bool:
     row = _find(tx, command)
     if row is None or (command.once_more and row.waiting is None):
         return False
-    tx.allowances.of(DropKey).charge(1, row.bytes)
     if command.once_more:
         _set_waiting(tx, row, None)
     else:
@@ -285,8 +275,6 @@ def drop_all(tx: Transaction, command: DropKeys) -> PurgeStep:
         for row in tx.state.of_queue(command.queue)
         if row.seq <= up_to and row.pending_key is not None and row.pending_key[0] == command.kind
     ]
-    rows = [row for _, row in sorted(found, key=itemgetter(0))]
-    dropped = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
-    for row in dropped:
+    for _, row in sorted(found, key=itemgetter(0)):
         tx.clean_up(row, "deleted_by_user", with_waiting=True)
-    return PurgeStep(len(dropped), up_to if len(rows) > len(dropped) else None)
+    return PurgeStep(len(found), None)

@@ -3,7 +3,6 @@
 from forq_trio.model.commands import RelayMessages, TakeSetAside
 from forq_trio.model.errors import ForqError
 from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal
-from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.outboxes import check_outboxes, check_owner
 from oracle.operations import operation
 from oracle.send import send
@@ -11,7 +10,7 @@ from oracle.transaction import Transaction
 
 
 @operation(RelayMessages)
-def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | Deferred:
+def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition:
     outboxes = tx.state.outboxes
     position, made_by = outboxes.get(command.outbox, (0, command.key.name))
     forbidden = check_owner(made_by, command.key)
@@ -31,10 +30,6 @@ def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | Deferred:
             sent = send(tx, each.queue, (each.message,), newest)
         except ForqError as error:
             sent = error  # type: ignore[assignment]
-        if isinstance(sent, Deferred):
-            if position == command.after:
-                return DEFERRED
-            break
         if isinstance(sent, ForqError):
             refused = OutboxRefusal.of(each.id, sent)
             break

@@ -10,18 +10,8 @@ from forq_trio.model.commands import DiscardStage, EndStages, ForgetApp, Publish
 from forq_trio.model.errors import AppInUse
 from forq_trio.model.publishing.types import Published, PublishedVersion, Staged, Staging
 from forq_trio.storage import apps as rules
-from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import Full
-from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.publishing import (
-    PublishStep,
-    admitted,
-    check_space,
-    check_staging,
-    missing,
-    read_part,
-    repeated,
-)
+from forq_trio.storage.publishing import admitted, check_space, check_staging, missing, read_part, repeated
 from forq_trio.storage.rules import Space
 from oracle.operations import operation
 from oracle.send import store
@@ -76,9 +66,7 @@ def _end_empty_stage(tx: Transaction, made_by: str) -> None:
 
 
 @operation(Publish)
-def publish(tx: Transaction, command: Publish) -> Published | Deferred:
-    if tx.allowances.used_up(Step.PUBLISH):
-        return DEFERRED
+def publish(tx: Transaction, command: Publish) -> Published:
     matching = _matching_apps(tx, command)
     if any(app.version >= command.version for app in matching.values()):
         return Published(False, 0, tx.state.last_entry)
@@ -88,7 +76,6 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
-    tx.allowances.of(Step.PUBLISH).charge(len(command.stages), 0)
     numbers = []
     for stage in command.stages:
         number = _find(tx, stage.queue, stage.stage)
@@ -176,31 +163,19 @@ def end_stages(tx: Transaction, command: EndStages) -> int:
     stages = [
         (stage.expires_at, number) for number, stage in tx.state.stages.items() if stage.name is not None
     ]
-    ended = sorted(each for each in stages if each[0] <= tx.now_ms)[: limits.STAGES_ENDED_MAX]
+    ended = sorted(each for each in stages if each[0] <= tx.now_ms)
     for _, number in ended:
         _queue_stage(tx, number, published=False)
     return len(ended)
 
 
 def advance(tx: Transaction) -> None:
-    """Move the next parts of published stages into their queues, or remove parts of ended ones."""
-    step = PublishStep(shared=tx.allowances.shared)
-    taken = 0
+    """Move published stages into their queues, and remove those that ended."""
     numbered = [(number, stage) for number, stage in tx.state.stages.items() if stage.entry is not None]
     numbered.sort(key=lambda each: (not each[1].published, each[1].entry))
     for number, stage in numbered:
-        left = stage.parts
-        while left:
-            _, _, part = left[0]
-            if taken == limits.PUBLISH_STEP_MESSAGES_MAX or not step.takes(part.messages, part.bytes):
-                tx.state.stages[number] = replace(stage, parts=left)
-                return
-            if stage.published:
-                tx.make_known(stage.queue)
-                for message in admitted(read_part(part.body), partial(tx.name, made_by=stage.made_by)):
-                    store(tx, stage.queue, message)
-            taken += 1
-            left = left[1:]
+        for _, _, part in stage.parts if stage.published else ():
+            tx.make_known(stage.queue)
+            for message in admitted(read_part(part.body), partial(tx.name, made_by=stage.made_by)):
+                store(tx, stage.queue, message)
         del tx.state.stages[number]
-        if taken == limits.PUBLISH_STEP_MESSAGES_MAX:
-            return

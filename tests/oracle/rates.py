@@ -6,7 +6,6 @@ A bucket that lacks nothing, or was used with another rate, has all its tokens.
 from fractions import Fraction
 from math import ceil, floor
 
-from forq_trio.model import limits
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.settings import Rate, RatePer
 from oracle.state import Bucket, Row
@@ -75,7 +74,7 @@ def wake_limited(tx: Transaction) -> None:
 
 def settle_wakes(tx: Transaction) -> None:
     due = sorted((at, owner) for owner, at in tx.state.wakes.items() if at <= tx.now_ms)
-    for _, (queue, group) in due[: limits.DUE_BATCH_MAX]:
+    for _, (queue, group) in due:
         del tx.state.wakes[queue, group]
         if group:
             tx.freed.add((queue, group))

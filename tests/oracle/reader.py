@@ -290,9 +290,7 @@ class MemoryReader:
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         found = self._committed().consumers.get(consumer_key(queue, consumer))
         leases = [] if found is None else [lease for lease in found.leases if lease.number == number]
-        wanted = [body for lease in leases for body in lease.bodies()[first : first + count]]
-        there = wanted[: wanted.index(None)] if None in wanted else wanted
-        pages = [body for body in there if body is not None]
+        pages = [page.body for lease in leases for page in lease.pages[first : first + count]]
         while len(pages) > 1 and sum(map(len, pages)) > limits.CONSUMER_READ_BYTES_MAX:
             pages.pop()
         return pages

@@ -9,10 +9,7 @@ from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule,
 from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages.types import Produced
 from forq_trio.model.schedules.types import SavedRun, Schedule, is_dropped
-from forq_trio.storage.allowance import Step
 from forq_trio.storage.bound_tables import check_all_unbound
-from forq_trio.storage.engine import Deferred
-from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.schedules import (
     StoredSchedule,
     advance,
@@ -75,7 +72,7 @@ def delete(tx: Transaction, command: DeleteSchedule) -> bool:
 
 
 @operation(RunSchedule)
-def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError | Deferred:
+def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError:
     stored = _find(tx, command.name)
     produced = _send(tx, stored)
     if isinstance(produced, Produced):
@@ -85,16 +82,12 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 
 
 def run_due(tx: Transaction) -> None:
-    """Carry out the runs that are due, as far as the allowance permits. If none is, it stays the same maker's turn."""
-    if _due_for_longest(tx.state.schedules.values(), tx.now_ms) is None:
-        return
-    allowance = tx.allowances.of(Step.RUNS)
-    in_turn = False
-    while not allowance.used_up:
-        stored = (in_turn and _due_in_turn(tx)) or _due_for_longest(tx.state.schedules.values(), tx.now_ms)
-        if not stored:
-            tx.state.maker_turn = ""
-            return
+    """Carry out the runs that are due. At every second one it is the next maker's turn."""
+    in_turn, maker = False, ""
+    while stored := _due_for_longest(tx.state.schedules.values(), tx.now_ms):
+        if in_turn:
+            maker = _next_maker(tx, maker)
+            stored = _due_for_longest(_of_maker(tx, maker), tx.now_ms) or stored
         in_turn = not in_turn
         step = advance(stored, tx.now_ms)
         after, result = step.after, None
@@ -102,8 +95,6 @@ def run_due(tx: Transaction) -> None:
             at = step.nominal, tx.now_ms, step.late_ms
             pending = _pending(tx, stored)
             outcome = None if pending is not None else _send(tx, stored)
-            if isinstance(outcome, Deferred):
-                return
             if pending is not None:
                 result = skipped(*at, pending, stored.last_sequence)
             elif isinstance(outcome, Produced):
@@ -115,7 +106,6 @@ def run_due(tx: Transaction) -> None:
         results = in_order(step, result)
         _note(tx, stored, after, results)
         tx.runs += results
-        allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
 
 
 def _due_for_longest(schedules: Iterable[StoredSchedule], now_ms: int) -> StoredSchedule | None:
@@ -123,13 +113,14 @@ def _due_for_longest(schedules: Iterable[StoredSchedule], now_ms: int) -> Stored
     return min(due, key=lambda each: (each.due_at, each.name), default=None)
 
 
-def _due_in_turn(tx: Transaction) -> StoredSchedule | None:
-    """The due schedule of the next maker by name; the server's secret, "", comes after the last token."""
-    of: dict[str, list[StoredSchedule]] = {}
-    for each in tx.state.schedules.values():
-        of.setdefault(each.made_by or "", []).append(each)
-    tx.state.maker_turn = min((maker for maker in of if maker > tx.state.maker_turn), default="")
-    return _due_for_longest(of.get(tx.state.maker_turn, ()), tx.now_ms)
+def _next_maker(tx: Transaction, maker: str) -> str:
+    """The maker that comes after this one by name; the server's secret, "", comes after the last token."""
+    makers = [each.made_by or "" for each in tx.state.schedules.values()]
+    return min([each for each in makers if each > maker], default="")
+
+
+def _of_maker(tx: Transaction, maker: str) -> list[StoredSchedule]:
+    return [each for each in tx.state.schedules.values() if (each.made_by or "") == maker]
 
 
 def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
@@ -139,7 +130,7 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
     return row.id if skips and row is not None and row.queue == stored.new.queue else None
 
 
-def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
+def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError:
     if (bound := check_all_unbound(stored.new.queues, tx.state.settings.get)) is not None:
         return bound
     for queue in stored.new.queues:

@@ -12,8 +12,6 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
 from forq_trio.model.queues.settings import Order, Overflow
 from forq_trio.storage import engine, rules
-from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.groups import group_and_position
 from oracle.operations import operation
 from oracle.state import FirstSend, Keyed, Row
@@ -21,41 +19,36 @@ from oracle.transaction import Transaction
 
 
 @operation(Produce)
-def produce(tx: Transaction, command: Produce) -> Produced | QueueFull | Deferred:
+def produce(tx: Transaction, command: Produce) -> Produced | QueueFull:
     sent = send(tx, command.queue, (command.message,), tx.state.last_seq)
     return sent[0] if isinstance(sent, tuple) else sent
 
 
 @operation(ProduceMany)
-def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull | Deferred:
+def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull:
     return send(tx, command.queue, command.messages, tx.state.last_seq)
 
 
 @operation(ProduceEach)
-def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
-    """Store messages, each on its own. If the first has to wait, all do; a later one is refused instead."""
+def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...]:
+    """Store messages, each on its own."""
     newest = tx.state.last_seq
     outcomes: list[Produced | ForqError] = []
     for queue, message in command.messages:
         try:
             sent = send(tx, queue, (message,), newest, command.messages_max)
-            if sent is DEFERRED and not outcomes:
-                return DEFERRED
-            outcomes.append(sent[0] if isinstance(sent, tuple) else QueueFull())
+            outcomes.append(sent[0] if isinstance(sent, tuple) else sent)
         except ForqError as error:
             outcomes.append(error)
     return tuple(outcomes)
 
 
 @operation(Resubmit)
-def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
+def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
     """Send an edited copy. The original is removed first: it neither takes the copy's space nor is evicted for it."""
-    if tx.allowances.used_up(Step.EVICT):
-        return DEFERRED
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
     if row is None:
         return None
-    tx.allowances.of(Resubmit).charge(1, row.bytes)
     if command.remove and row.status is Status.PROCESSING:
         return None
     target = row.source_queue if command.target is None else command.target
@@ -74,7 +67,6 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
         default_max_receives=row.default_max_receives,
     )
     sent = send(tx, target, (copy,), tx.state.last_seq)
-    assert not isinstance(sent, Deferred)
     if isinstance(sent, QueueFull):
         raise sent  # undoes the removal, too
     return sent[0]
@@ -87,7 +79,7 @@ def send(
     newest: int,
     messages_max: int | None = None,
     key: Keyed | None = None,
-) -> tuple[Produced, ...] | QueueFull | Deferred:
+) -> tuple[Produced, ...] | QueueFull:
     """Store all messages or none: refusals come before the first one is stored.
 
     newest: the last sequence number given out before this command; later messages are not evicted. messages_max: an
@@ -123,7 +115,7 @@ def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:
 
 def _evict_for(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None
-) -> QueueFull | Deferred | None:
+) -> QueueFull | None:
     """Evict messages until these fit, according to the queue's overflow; returns the outcome if the send is not stored.
 
     A send looks at a bounded number of messages; `rules.may_overflow` decides about the rest.
@@ -145,8 +137,6 @@ def _evict_for(
         return None
     if queue_rules.overflow is Overflow.REJECT:
         return QueueFull()
-    if tx.allowances.used_up(Step.EVICT):
-        return DEFERRED
     victims = _find_victims(tx, queue, newest, missing, len(messages))
     if victims is None:
         return QueueFull()
@@ -176,17 +166,14 @@ def _find_victims(
 ) -> list[Row] | None:
     """The messages to evict, as many as one send may look at; None if evicting all of them is not enough."""
     looked_at: list[Row] = []
-    victims: list[Row] | None = None
     for row in _in_eviction_order(tx, queue):
         looked_at.append(row)
         found = [each for each in looked_at if each.seq <= newest]
         most = max(limits.EVICTED_MAX, sent)
         seen = _space_of(looked_at)
         if _make(found, missing) or seen.messages >= most or seen.bytes >= limits.STEP_BYTES_MAX:
-            victims = found
-            break
-    tx.allowances.of(Step.EVICT).charge(*_space_of(looked_at))
-    return victims
+            return found
+    return None
 
 
 def _in_eviction_order(tx: Transaction, queue: str) -> list[Row]:
@@ -225,7 +212,7 @@ def store_waiting(tx: Transaction) -> set[str]:
 
 def send_one(
     tx: Transaction, queue: str, message: NewMessage, newest: int, key: Keyed
-) -> Produced | QueueFull | Deferred:
+) -> Produced | QueueFull:
     """Send a message with a key that is free. newest: see `send`."""
     sent = send(tx, queue, (message,), newest, key=key)
     return sent[0] if isinstance(sent, tuple) else sent

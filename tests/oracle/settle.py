@@ -1,14 +1,12 @@
 """The reference engine: settlements."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from forq_trio.model.commands import Ack, AckById, Command, DiscardMessages, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage import engine, rules
-from forq_trio.storage.engine import Deferred
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_queue_full, must_be_held
@@ -16,16 +14,14 @@ from oracle.operations import operation
 from oracle.state import Row
 from oracle.transaction import Transaction
 
-Settled = tuple[Any, ...] | Deferred
-"""An outcome for each receipt, or Deferred with those of the first ones."""
+Settled = tuple[Any, ...]
+"""An outcome for each receipt."""
 
 
 @operation(Ack)
 def ack(tx: Transaction, command: Ack) -> Settled:
-    return _settle_in_order(
-        tx,
-        command,
-        lambda receipt: ack_row(tx, _current(tx, command, command.queue, receipt, command.message_id)),
+    return tuple(
+        ack_row(tx, _current(tx, command.queue, receipt, command.message_id)) for receipt in command.receipts
     )
 
 
@@ -36,25 +32,22 @@ def ack_by_id(tx: Transaction, command: AckById) -> bool:
 
 @operation(DiscardMessages)
 def discard(tx: Transaction, command: DiscardMessages) -> Settled:
-    return _settle_in_order(
-        tx,
-        command,
-        lambda receipt: _discard(tx, _current(tx, command, command.queue, receipt), command.reason),
+    return tuple(
+        _discard(tx, _current(tx, command.queue, receipt), command.reason) for receipt in command.receipts
     )
 
 
 @operation(Nack)
 def nack(tx: Transaction, command: Nack) -> Settled:
-    return _settle_in_order(
-        tx,
-        command,
-        lambda receipt: _nack(
+    return tuple(
+        _nack(
             tx,
-            _current(tx, command, command.queue, receipt, command.message_id),
+            _current(tx, command.queue, receipt, command.message_id),
             command.delay_ms,
             command.reason,
             final=command.final,
-        ),
+        )
+        for receipt in command.receipts
     )
 
 
@@ -65,60 +58,36 @@ def nack_by_id(tx: Transaction, command: NackById) -> bool:
 
 @operation(Extend)
 def extend(tx: Transaction, command: Extend) -> Settled:
-    return _settle_in_order(
-        tx,
-        command,
-        lambda receipt: _extend(tx, _current(tx, command, command.queue, receipt), command.lease_ms),
+    return tuple(
+        _extend(tx, _current(tx, command.queue, receipt), command.lease_ms) for receipt in command.receipts
     )
 
 
 @operation(Release)
 def release(tx: Transaction, command: Release) -> Settled:
-    return _settle_in_order(
-        tx,
-        command,
-        lambda receipt: release_row(tx, _current(tx, command, command.queue, receipt), command.delay_ms),
+    return tuple(
+        release_row(tx, _current(tx, command.queue, receipt), command.delay_ms)
+        for receipt in command.receipts
     )
 
 
-def _settle_in_order(
-    tx: Transaction,
-    command: Ack | DiscardMessages | Nack | Extend | Release,
-    settle: Callable[[Receipt], Any],
-) -> Settled:
-    """Settle one receipt after the other, as long as the batch may."""
-    outcomes: list[Any] = []
-    allowance = tx.allowances.of(type(command))
-    while len(outcomes) < len(command.receipts):
-        if allowance.used_up:
-            return Deferred(tuple(outcomes))
-        outcomes.append(settle(command.receipts[len(outcomes)]))
-    return tuple(outcomes)
-
-
 def _current(
-    tx: Transaction, command: Command[Any], queue: str | None, receipt: Receipt, message_id: str | None = None
+    tx: Transaction, queue: str | None, receipt: Receipt, message_id: str | None = None
 ) -> Row | None:
     """The message whose current receipt this is, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)
     if row is None or row.token != receipt.token:
         return None
-    return _charged(tx, command, row) if queue in (None, row.queue) and message_id in (None, row.id) else None
+    return row if queue in (None, row.queue) and message_id in (None, row.id) else None
 
 
 def _by_id(tx: Transaction, command: AckById | NackById) -> Row | None:
     """The message if it is in process, or (with a token) if its current receipt has that token; else None."""
     for row in tx.state.of_queue(command.queue):
-        if row.id != command.message_id:
-            continue
-        current = row.status is Status.PROCESSING if command.token is None else row.token == command.token
-        return _charged(tx, command, row) if current else None
+        if row.id == command.message_id:
+            current = row.status is Status.PROCESSING if command.token is None else row.token == command.token
+            return row if current else None
     return None
-
-
-def _charged(tx: Transaction, command: Command[Any], row: Row) -> Row:
-    tx.allowances.of(type(command)).charge(1, row.bytes)
-    return row
 
 
 def ack_row(tx: Transaction, row: Row | None) -> bool:

@@ -255,7 +255,6 @@ class State:
 
     schedules: dict[str, StoredSchedule] = field(default_factory=dict)  # by name
     schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)  # by name, the latest last
-    maker_turn: str = ""  # the maker whose turn was last
     outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
 
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
@@ -268,15 +267,12 @@ class State:
     rounds: dict[tuple[str, int], int] = field(
         default_factory=dict
     )  # the highest position claimed, by priority
-    # Queues whose held messages all become ready, with the sequence number that was reached.
-    unhold_cursors: dict[str, int] = field(default_factory=dict)
-    # Groups, by queue, whose held messages may become ready, in this order.
-    freed: dict[tuple[str, str], None] = field(default_factory=dict)
+    # Queues and their groups whose held messages may become ready in the next batch.
+    freed: set[tuple[str, str]] = field(default_factory=set)
     buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
 
     wakes: dict[tuple[str, str], int] = field(default_factory=dict)
     wake: set[str] = field(default_factory=set)  # queues that count as woken in the next batch
-    claim_first: str = ""  # the queue with which the next batch's claims begin, "" for the first by name
 
     def copy(self) -> Self:
         """A copy of the state. Containers are copied; their items are immutable."""

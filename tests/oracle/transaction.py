@@ -17,7 +17,6 @@ from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queues.settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.model.schedules.types import SavedRun
 from forq_trio.storage import bound_tables, engine, rules
-from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
 from forq_trio.storage.logs import outcome_of
 from forq_trio.storage.rules import Returned
@@ -31,10 +30,10 @@ class Transaction:
     """A batch that works on its own copy of the state. woken: queues that resumed, or in which a message became ready.
 
     newest_before, last_event_before: the last sequence number, and the last event, before this batch. failed: messages
-    that failed in it, by sequence number. failed_queued: some of them are left to a sweep. freed: groups that may be
-    below their limit again. allowances: how much the steps of the batch may still do; charges of a failed command stay.
-    limited: groups whose messages may be held because a token is missing. going_on: messages that are gone, behind
-    which offers waited that are still to be stored.
+    that failed in it, by sequence number. failed_queued: they are left to a sweep. freed: groups that may be
+    below their limit again. unheld: queues whose held messages all become ready. limited: groups whose messages may be
+    held because a token is missing. going_on: messages that are gone, behind which offers waited that are still to be
+    stored.
     """
 
     state: State
@@ -47,7 +46,7 @@ class Transaction:
     durations: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     counted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     freed: set[tuple[str, str]] = field(default_factory=set)
-    allowances: Allowances = field(default_factory=Allowances)
+    unheld: set[str] = field(default_factory=set)
     limited: set[tuple[str, str]] = field(default_factory=set)
     runs: list[SavedRun] = field(default_factory=list)
     going_on: list[Row] = field(default_factory=list)
@@ -66,7 +65,7 @@ class Transaction:
             durations,
             self.counted.copy(),
             self.freed.copy(),
-            self.allowances,
+            self.unheld.copy(),
             self.limited.copy(),
             self.runs.copy(),
             self.going_on.copy(),
@@ -77,7 +76,7 @@ class Transaction:
         return [Event(kind, queue, count, reason) for (kind, queue, reason), count in counted]
 
     def next_due_ms(self, *, moves_staged: bool) -> int | None:
-        if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
+        if self.state.freed or self.state.wake:
             return self.now_ms
         due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
         if any(stage.entry is not None for stage in self.state.stages.values()):

@@ -1,0 +1,240 @@
+"""Engines whose batches do little, against the model, whose batches do everything: the same comes of it in the end.
+
+Every history has the small bounds of one topic. It gives the sides one command at a time and runs it to its end
+(to_the_end.py); then what it answered, its events, and all that a reader sees are compared. Where an engine stops, and
+that it stops in time, is what test_bounded_batches.py and the tests of each operation are about.
+
+A batch ends with work of its own: failed messages move, held ones become ready, offers that waited are stored. So for
+some commands it matters how many batches they take, and either way is right. Each topic leaves those out; in the
+histories of test_model_equivalence.py they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis.stateful import initialize
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from forq_trio.model.commands import (
+    Claim,
+    Configure,
+    DeleteSchedule,
+    LeaseMessages,
+    OfferMany,
+    PauseSchedule,
+    Produce,
+    ProduceEach,
+    ProduceMany,
+    PurgeHistory,
+    RelayMessages,
+    RunSchedule,
+    SaveSchedule,
+    StagePage,
+    TrimHistory,
+)
+from forq_trio.model.errors import ForqError
+from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.storage.engine import ACKED, CLEANED_UP
+from support.effort import count, many_trials
+
+from .random_commands import SENT_TO, valid
+from .test_model_equivalence import (
+    SETTINGS,
+    EnginesAgree,
+    MovedAgrees,
+    PostgresAgrees,
+    make_rough,
+    run_histories,
+)
+from .to_the_end import ToTheEnd
+
+STEP_BOUNDS = {
+    "DUE_BATCH_MAX": 3,
+    "FAILED_MOVED_MAX": 2,
+    "CLAIM_FILTERED_MAX": 3,
+    "PURGE_BATCH_MAX": 4,
+    "EVICTED_MAX": 2,
+    "STEP_BYTES_MAX": 12,
+    "REWRITE_BYTES_MAX": 12,
+    "COMMIT_MESSAGES_MAX": 3,
+    "PUBLISH_STEP_MESSAGES_MAX": 4,
+    "PUBLISH_STEP_BYTES_MAX": 9,
+    "STAGES_ENDED_MAX": 1,
+    "HISTORY_STEP_MESSAGES": 3,
+    "HISTORY_STEP_BYTES": 6,
+    "RUNS_STEP_MAX": 3,
+    "STEP_SHARE": 3,
+    "CONSUMER_STEP_MESSAGES_MAX": 6,
+    "CONSUMER_STEP_DROPPED_MAX": 1,
+    "CONSUMER_MOVED_BACK_MESSAGES_MAX": 2,
+    "EVENTS_TRIMMED_MAX": 5,
+}
+"""How much a batch does at most."""
+SCHEDULING = SaveSchedule, PauseSchedule, DeleteSchedule, RunSchedule
+
+
+def bounds(*names: str) -> dict[str, int]:
+    return {name: STEP_BOUNDS[name] for name in names}
+
+
+class OneByOne(EnginesAgree):
+    """Each command alone and to its end.
+
+    bounds: those that are small. unset: settings that no queue has. alone: commands of which only the first part is
+    given.
+    """
+
+    bounds: ClassVar[Mapping[str, int]]
+    unset: ClassVar[Sequence[str]]
+    alone: ClassVar[Mapping[type, str]] = {}
+
+    def execute(self, batch, parked, later_ms):
+        self.now_ms += later_ms
+        for command in batch:
+            adapted = self.adapted(command)
+            if adapted is not None:
+                self.execute_one(adapted)
+
+    def adapted(self, command: Any) -> Any:
+        """The command as this topic has it; None if it is left out."""
+        part = self.alone.get(type(command))
+        if part is not None:
+            command = replace(command, **{part: getattr(command, part)[:1]})
+        match command:
+            case Claim():  # a lease that ends at once would end before the rest is claimed
+                return replace(command, lease_ms=command.lease_ms or 1_000)
+            case OfferMany():  # what waits behind a message is stored when a batch ends; so is what has expired removed
+                return replace(command, offerings=tuple(map(_without_waiting, command.offerings)))
+            case Configure(change=SettingsChange() as change):
+                return replace(command, change=replace(change, **dict.fromkeys(self.unset, UNSET)))
+            case _ if isinstance(command, SCHEDULING):
+                return None
+            case _:
+                return command
+
+    def execute_one(self, command: Any) -> None:
+        before = self.in_process()
+        sides = self.model, self.sqlite
+        translated: list[Any] = []
+        works = [ToTheEnd(side, self.now_ms) for side in sides]
+        outcomes = []
+        for side, work in zip(sides, works, strict=True):
+            work.rest()
+            translated.append(side.translate(command, self.now_ms))
+            outcome = work.do(translated[-1])
+            outcomes.append(side.take(translated[-1], outcome))
+            work.rest()
+        expected, found = works
+        assert outcomes[1] == outcomes[0]
+        assert found.counted == expected.counted
+        assert found.events == expected.events
+        assert found.durations == expected.durations
+        assert found.runs == expected.runs
+        assert found.woken >= expected.woken
+        self.check_bounds((outcomes[1:], {}), before)
+        self.check_due(found.next_due_ms, expected.next_due_ms)
+        self.due_ms = expected.next_due_ms
+        for (kind, _, _), number in found.counted.items():
+            self.events[kind] += number
+        self.finished = self.events[ACKED] + self.events[CLEANED_UP]
+        if isinstance(command, PurgeHistory | TrimHistory) and not isinstance(outcomes[1], ForqError):
+            self.forgotten += outcomes[1].count
+
+
+def _without_waiting(offering: Any) -> Any:
+    mode = offering.mode if offering.mode.startswith("create") else "createOrUpdate"
+    at = offering.process_after
+    return valid(replace(offering, mode=mode, process_after=None if at is None else max(at, 0)))
+
+
+class Plain(OneByOne):
+    """Queues without bounds and limits of groups."""
+
+    bounds = bounds(*(STEP_BOUNDS.keys() - {"EVICTED_MAX", "RUNS_STEP_MAX"}))
+    unset = "max_messages", "max_bytes", "group_in_flight_max", "rate", "max_attempts"
+
+
+class PlainMoved(Plain, MovedAgrees):
+    """The same with leases that move their messages."""
+
+
+class FullPages(PlainMoved):
+    """The pages of consumers reach their bounds, and acknowledged ones are evicted."""
+
+    bounds = bounds("CONSUMER_STEP_MESSAGES_MAX", "STEP_SHARE") | {
+        "CONSUMER_PAGES_BYTES_MAX": 2_000,
+        "CONSUMER_PAGES_BYTES_A_KEY_MAX": 1_200,
+    }
+
+
+class FullQueues(OneByOne):
+    """Queues that evict for a send, of which each looks at few messages."""
+
+    bounds = bounds("EVICTED_MAX", "STEP_BYTES_MAX")
+    unset = "group_in_flight_max", "rate", "max_attempts"
+    alone = {ProduceEach: "messages", RelayMessages: "messages", OfferMany: "offerings"}  # noqa: RUF012
+
+
+class Groups(OneByOne):
+    """Groups with one message in process, of which many are freed at once. Messages do not expire."""
+
+    settings = replace(SETTINGS, queue_ttl_ms=10**9, dlq_ttl_ms=10**9)
+    bounds = bounds("DUE_BATCH_MAX", "CLAIM_FILTERED_MAX")
+    unset = "ttl_ms", "rate", "max_attempts"
+
+    @initialize()
+    def limit(self):
+        one = SettingsChange(group_in_flight_max=1)
+        self.execute([Configure(queue, one) for queue in sorted({*SENT_TO})], {}, 0)
+
+    def adapted(self, command: Any) -> Any:
+        command = super().adapted(command)
+        match command:
+            case StagePage() | LeaseMessages():  # a page may end where the filter does
+                return None
+            case Claim():
+                return replace(command, redrive_policy=None)
+            case Configure(change=SettingsChange(group_in_flight_max=int()) as change):
+                return replace(command, change=replace(change, group_in_flight_max=1))
+            case Produce(message=message):
+                return replace(command, message=replace(message, ttl_ms=None))
+            case ProduceMany(messages=messages):
+                return replace(command, messages=tuple(replace(each, ttl_ms=None) for each in messages))
+            case ProduceEach(messages=messages):
+                named = tuple((queue, replace(each, ttl_ms=None)) for queue, each in messages)
+                return replace(command, messages=named)
+            case RelayMessages(messages=relayed):
+                some = tuple(replace(each, message=replace(each.message, ttl_ms=None)) for each in relayed)
+                return replace(command, messages=some)
+            case OfferMany(offerings=offerings):
+                return replace(command, offerings=tuple(replace(each, ttl_ms=None) for each in offerings))
+            case _:
+                return command
+
+
+class Runs(OneByOne):
+    """One schedule with many runs at once."""
+
+    bounds = bounds("RUNS_STEP_MAX")
+    unset = "rate", "group_in_flight_max"
+
+    def adapted(self, command: Any) -> Any:
+        return replace(command, name="e") if isinstance(command, SCHEDULING) else super().adapted(command)
+
+
+@pytest.mark.parametrize("topic", [Plain, PlainMoved, FullPages, FullQueues, Groups, Runs])
+@many_trials
+def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch, topic):
+    monkeypatch.setattr(MovedAgrees, "missed", 0, raising=False)
+    run_histories(topic, count("bounded_histories"), monkeypatch, topic.bounds)
+
+
+@pytest.mark.tier2
+@pytest.mark.parametrize("topic", [Plain, FullQueues, Groups, Runs])
+@many_trials
+def test_so_it_does_on_postgres(monkeypatch, shared_database, topic):
+    make_rough(monkeypatch, shared_database)
+    on_postgres = type("OnPostgres", (topic, PostgresAgrees), {})
+    run_histories(on_postgres, count("bounded_histories"), monkeypatch, topic.bounds)
