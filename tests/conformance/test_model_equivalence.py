@@ -139,6 +139,7 @@ class EnginesAgree(RuleBasedStateMachine):
     """One rule takes all steps: of several, Hypothesis leaves some out of a whole history, also that which commits."""
 
     settings = SETTINGS
+    drawn: ClassVar = STEPS
     steps: ClassVar = (*["execute"] * 5, "jump", "jump_to_due", "search", "search_history", "list_messages")
 
     def __init__(self) -> None:
@@ -165,7 +166,7 @@ class EnginesAgree(RuleBasedStateMachine):
     @rule(data=st.data())
     def take_a_step(self, data):
         step = data.draw(st.sampled_from(self.steps), "step")
-        arguments = data.draw(st.fixed_dictionaries(STEPS[step]), step)
+        arguments = data.draw(st.fixed_dictionaries(self.drawn[step]), step)
         getattr(self, step)(**arguments)
 
     def execute(self, batch, parked, later_ms):

@@ -37,7 +37,7 @@ class ToTheEnd:
     def __init__(self, side: Side, now_ms: int) -> None:
         self._side = side
         self._now_ms = now_ms
-        self._batches = 0
+        self.batches = 0
         self.next_due_ms: int | None = None
         self.counted: Counter[tuple[str, str, str]] = Counter()  # kind, queue and reason
         self.events: dict[int, list[Any]] = {}  # lifecycle events by message, in order
@@ -86,8 +86,8 @@ class ToTheEnd:
 
     def _run(self, *commands: Any) -> Any:
         """A batch; returns the outcome of its command."""
-        self._batches += 1
-        assert self._batches < BATCHES_MAX, commands
+        self.batches += 1
+        assert self.batches < BATCHES_MAX, commands
         result = self._side.execute(commands, self._now_ms, {}, shared=True)
         for event in result.events:
             self.counted[event.kind, event.queue, event.reason] += event.count

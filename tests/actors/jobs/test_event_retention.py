@@ -8,15 +8,15 @@ from forq_trio.model import limits
 from forq_trio.model.limits import HOUR_MS
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
 from forq_trio.system import open_system
-from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, on_the_loop
 from support.forq_api import open_api
 
 
 async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
     monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 2)
-    async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
+    async with open_api(open_engine("memory:", EngineSettings(events=True), "full")) as api:
         job = retention_job(api.writer, api.clock, "events", Retention(hours=2))
         await api.send(*"abcde")
         api.clock.ms += HOUR_MS
@@ -31,7 +31,7 @@ async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
 
 
 async def test_events_go_by_size() -> None:
-    async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
+    async with open_api(open_engine("memory:", EngineSettings(events=True), "full")) as api:
         await api.send(*"abcde")
         await retention_job(api.writer, api.clock, "events", Retention(mib_max=0))._work()
         assert api.broker.known.log("events")[:3] == (True, 5, 5)
@@ -39,7 +39,7 @@ async def test_events_go_by_size() -> None:
 
 async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autojump_clock) -> None:
     """Also where a commit brings as much as a step removes, and every other one has a step: then steps are longer."""
-    engine = ObservedEngine(MemoryEngine(EngineSettings(events=True)))
+    engine = ObservedEngine(open_engine("memory:", EngineSettings(events=True), "full"))
     retention = Retention(mib_max=1)
     async with open_system(engine, TrioClock(), policy=on_the_loop(), events=retention) as system:
         most = 0
@@ -60,7 +60,7 @@ async def test_while_the_disk_is_full_there_are_no_more_bytes_than_when_that_beg
     """Before, the events of acks took the space that sends had left for acks, and then acks were refused."""
     monkeypatch.setattr("forq_trio.model.limits.DISK_REOPEN_BYTES", 1_000)
     monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 50)
-    engine = ObservedEngine(MemoryEngine(EngineSettings(events=True)))
+    engine = ObservedEngine(open_engine("memory:", EngineSettings(events=True), "full"))
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         await broker.produce_many("q", [NewMessage("x")] * 500)

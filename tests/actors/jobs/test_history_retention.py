@@ -7,6 +7,7 @@ from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.commands import TrimHistory
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
@@ -24,7 +25,7 @@ def kept(system: System) -> int:
 
 @pytest.fixture
 async def system(autojump_clock):
-    engine = ObservedEngine(MemoryEngine(EngineSettings(history=True)))
+    engine = ObservedEngine(open_engine("memory:", EngineSettings(history=True), "full"))
     retention = Retention(hours=2, mib_max=1)
     async with open_system(engine, TrioClock(), policy=on_the_loop(), history=retention) as system:
         yield system

@@ -1,6 +1,7 @@
 """Steps of long work and the calls of others: neither waits for more than one batch of the other."""
 
 import msgspec
+import pytest
 import trio
 
 from forq_trio.model import limits
@@ -74,6 +75,7 @@ async def test_beside_very_many_calls_a_step_is_long(engine, autojump_clock) -> 
         assert [(len(batch.commands), batch.shared) for batch in engine.batches] == [(64, False), (1, True)]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # the model moves everything at once
 async def test_what_is_published_moves_in_every_second_batch_beside_others(engine, autojump_clock) -> None:
     parts = [StagedPart(msgspec.msgpack.encode([NewMessage("x")] * 50), 50, 50)] * 3
     async with running_writer(engine) as writer:

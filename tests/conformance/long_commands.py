@@ -1,0 +1,122 @@
+"""Random commands with so many parts that they take many batches where each may do little."""
+
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from forq_trio.model.access.types import SECRET
+from forq_trio.model.commands import (
+    Ack,
+    Claim,
+    Configure,
+    Delete,
+    DiscardMessages,
+    DiscardStage,
+    DropKeys,
+    EndStages,
+    Extend,
+    Nack,
+    OfferMany,
+    ProduceMany,
+    Publish,
+    Purge,
+    PurgeHistory,
+    Redrive,
+    Release,
+    SaveSchedule,
+    StagePage,
+    TrimEvents,
+    TrimHistory,
+)
+from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
+from forq_trio.model.publishing.types import Stage
+from forq_trio.model.queues.settings import Overflow, SettingsChange
+
+from .random_commands import CONTENTS, delays_ms, kinds, maybe, messages, offerings, parts, policy, schedules
+
+
+def one_of(*strategies):
+    """One of these, each as likely as the others; Hypothesis takes all branches of all strategies as alike."""
+    return st.integers(0, len(strategies) - 1).flatmap(strategies.__getitem__)
+
+
+queues = st.sampled_from("aaab")
+receipts = st.builds(
+    lambda ages, count: tuple(Receipt(age, 0) for age in ages[:count]),
+    st.permutations(range(8)),
+    st.integers(3, 8),
+)
+ids = st.builds(
+    lambda ages, count: tuple(map(str, ages[:count])), st.permutations(range(8)), st.integers(3, 8)
+)
+any_queue = st.just(None)
+
+ready = st.builds(
+    NewMessageWithDefaultBound,
+    content=st.sampled_from(CONTENTS),
+    priority=st.sampled_from((100, 100, 1_000)),
+    group=st.sampled_from((None, "g", "h", "i")),
+    max_attempts=maybe(1, 2),
+    dead_letter_queue=maybe("", "x"),
+)
+sends = st.builds(
+    ProduceMany, queues, st.lists(one_of(ready, ready, messages), min_size=3, max_size=8).map(tuple)
+)
+claims = st.builds(Claim, queues, st.integers(3, 9), st.sampled_from((1_000, 40_000)), redrive_policy=policy)
+settlements = st.one_of(
+    st.builds(Ack, any_queue, receipts),
+    st.builds(Nack, queues, receipts, maybe(0, 1_000), maybe("broke"), final=st.booleans()),
+    st.builds(DiscardMessages, queues, receipts, st.just("no use")),
+    st.builds(Extend, any_queue, receipts, st.sampled_from((0, 1_000, 40_000))),
+    st.builds(Release, queues, receipts, delays_ms),
+)
+moves = st.one_of(st.builds(Redrive, queues, ids, maybe("a", "b")), st.builds(Delete, queues, ids))
+offers = st.builds(
+    OfferMany,
+    queues,
+    st.lists(st.tuples(offerings, st.sampled_from("klmno")), min_size=3, max_size=8).map(
+        lambda some: tuple(replace(each, key=key) for each, key in some)
+    ),
+)
+removals = st.one_of(
+    st.builds(Purge, queues),
+    st.builds(DropKeys, queues, kinds),
+    st.builds(PurgeHistory, queues),
+    st.builds(TrimEvents, st.sampled_from((-1, 30_000)), st.just(10**9)),
+    st.builds(TrimHistory, st.sampled_from((-1_000, 1)), st.sampled_from((20, 1_000))),
+    st.just(EndStages()),
+)
+runs = st.builds(SaveSchedule, st.just("e"), schedules)
+evicting = st.builds(
+    lambda queue, most, size, overflow: Configure(
+        queue, SettingsChange(max_messages=most, max_bytes=size, overflow=overflow)
+    ),
+    queues,
+    st.sampled_from((2, 4, None)),
+    st.sampled_from((None, 6, 30)),
+    st.sampled_from((Overflow.DROP_OLDEST, Overflow.DEAD_LETTER)),
+)
+limiting = st.builds(
+    lambda queue, most: Configure(queue, SettingsChange(group_in_flight_max=most)), queues, maybe(1)
+)
+
+
+def _published(queue, pages, version):
+    staged = [StagePage(queue, "s", number, tuple(page), SECRET) for number, page in enumerate(pages)]
+    return [
+        DiscardStage(queue, "s"),
+        *staged,
+        Publish("m", version, (Stage(queue, "s", len(pages)),), False, SECRET),
+    ]
+
+
+publications = st.builds(
+    _published,
+    queues,
+    st.lists(st.lists(parts, min_size=1, max_size=3), min_size=1, max_size=2),
+    st.integers(1, 99),
+)
+
+
+def alone(*commands):
+    """One of these commands as a batch."""
+    return one_of(*commands).map(lambda command: [command])
