@@ -39,6 +39,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import ForqError
 from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import ACKED, CLEANED_UP
+from support.dealt import Dealt
 from support.effort import count, many_trials
 
 from . import long_commands
@@ -277,6 +278,14 @@ class Runs(OneByOne):
         return replace(command, name="e") if isinstance(command, SCHEDULING) else super().adapted(command)
 
 
+class Calm(PostgresAgrees):
+    """On three engines that keep their connections: with one, rounds of groups and numbers of entries are forgotten."""
+
+    def open_engine(self):
+        super().open_engine()
+        return Dealt(self.engines, self.random)
+
+
 @pytest.mark.parametrize("topic", [Plain, Finished, FullPages, FullQueues, Groups, Runs])
 @many_trials
 def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch, topic):
@@ -291,5 +300,5 @@ def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch
 @many_trials
 def test_so_it_does_on_postgres(monkeypatch, shared_database, topic):
     make_rough(monkeypatch, shared_database)
-    on_postgres = type("OnPostgres", (topic, PostgresAgrees), {})
-    run_histories(on_postgres, count("bounded_histories"), monkeypatch, topic.bounds)
+    on_postgres = type("OnPostgres", (topic, Calm), {})
+    run_histories(on_postgres, max(count("bounded_histories") // 2, 1), monkeypatch, topic.bounds)
