@@ -6,15 +6,19 @@ from msgspec.structs import replace
 from forq_trio.model.access.types import SECRET
 from forq_trio.model.commands import (
     Ack,
+    AckById,
+    Cancel,
     Claim,
     Configure,
     Delete,
     DiscardMessages,
     DiscardStage,
+    DropKey,
     DropKeys,
     EndStages,
     Extend,
     Nack,
+    NackById,
     OfferMany,
     ProduceMany,
     Publish,
@@ -22,6 +26,7 @@ from forq_trio.model.commands import (
     PurgeHistory,
     Redrive,
     Release,
+    RescheduleKey,
     SaveSchedule,
     StagePage,
     TrimEvents,
@@ -115,6 +120,25 @@ publications = st.builds(
     st.lists(st.lists(parts, min_size=1, max_size=3), min_size=1, max_size=2),
     st.integers(1, 99),
 )
+
+
+one_id = st.integers(0, 7).map(str)
+keys = st.sampled_from("klmno")
+together = one_of(
+    *[
+        st.lists(each, min_size=3, max_size=6)
+        for each in (
+            st.builds(Ack, any_queue, receipts.map(lambda some: some[:2])),
+            st.builds(AckById, queues, one_id),
+            st.builds(NackById, queues, one_id),
+            st.builds(Cancel, queues, one_id),
+            st.builds(Delete, queues, one_id.map(lambda each: (each,))),
+            st.builds(RescheduleKey, queues, keys, st.just(""), st.sampled_from((0, 9_000)), st.just(False)),
+            st.builds(DropKey, queues, keys, st.just(""), st.just(False)),
+        )
+    ]
+)
+"""Several commands of one kind in a batch."""
 
 
 def alone(*commands):

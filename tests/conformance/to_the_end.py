@@ -1,6 +1,7 @@
 """Commands run to their end, as their callers in the broker and in the jobs do: batch by batch, until all is done."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -76,16 +77,28 @@ class ToTheEnd:
             case _:
                 return self._do(command)
 
+    def do_together(self, commands: Sequence[Any]) -> list[Any]:
+        """The outcomes of commands of one batch; what it left of them is in the next ones."""
+        outcomes: list[Any] = [() for _ in commands]
+        left = list(enumerate(commands))
+        while left:
+            found = zip(left, self._run(*(command for _, command in left)), strict=True)
+            left = []
+            for (index, command), outcome in found:
+                if isinstance(outcome, Deferred):
+                    outcomes[index] += outcome.done
+                    left.append((index, command.part(len(outcome.done)) if outcome.done else command))
+                else:
+                    outcomes[index] = outcomes[index] + outcome if outcomes[index] else outcome
+        return outcomes
+
     def _do(self, command: Any) -> Any:
         """A command, and what a batch left of it in the next ones."""
-        done: tuple[Any, ...] = ()
-        while isinstance(outcome := self._run(command), Deferred):
-            done += outcome.done
-            command = command.part(len(outcome.done)) if outcome.done else command
-        return done + outcome if done else outcome
+        (outcome,) = self.do_together([command])
+        return outcome
 
-    def _run(self, *commands: Any) -> Any:
-        """A batch; returns the outcome of its command."""
+    def _run(self, *commands: Any) -> list[Any]:
+        """A batch; returns the outcomes of its commands."""
         self.batches += 1
         assert self.batches < BATCHES_MAX, commands
         result = self._side.execute(commands, self._now_ms, {}, shared=True)
@@ -101,7 +114,7 @@ class ToTheEnd:
         if result.failed_queued:
             self._remove(Sweep(SweepKind.FAILED))
             self._remove(Sweep(SweepKind.FAILED_DLQ))
-        return result.outcomes[0] if commands else None
+        return result.outcomes
 
     def _claim(self, command: Claim) -> Any:
         """Claim the rest again until there is nothing more."""
