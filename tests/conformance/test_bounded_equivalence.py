@@ -1,6 +1,6 @@
 """Engines whose batches do little, against the model, whose batches do everything: the same comes of it in the end.
 
-Every history has the small bounds of one topic. It gives the sides one command at a time and runs it to its end
+Every history has the small bounds of one topic. It gives the sides one command at a time, or a few alike, to their end
 (to_the_end.py); then what it answered, its events, and all that a reader sees are compared. Where an engine stops, and
 that it stops in time, is what test_bounded_batches.py and the tests of each operation are about.
 
