@@ -7,7 +7,6 @@ from forq_trio.model.access.types import SECRET
 from forq_trio.model.commands import (
     Ack,
     AckById,
-    Cancel,
     Claim,
     Configure,
     Delete,
@@ -35,6 +34,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.publishing.types import Stage
 from forq_trio.model.queues.settings import Overflow, SettingsChange
+from support.by_id import BY_ID
 
 from .random_commands import CONTENTS, delays_ms, kinds, maybe, messages, offerings, parts, policy, schedules
 
@@ -131,7 +131,7 @@ together = one_of(
             st.builds(Ack, any_queue, receipts.map(lambda some: some[:2])),
             st.builds(AckById, queues, one_id),
             st.builds(NackById, queues, one_id),
-            st.builds(Cancel, queues, one_id),
+            *[st.builds(kind, queues, one_id) for kind in BY_ID],
             st.builds(Delete, queues, one_id.map(lambda each: (each,))),
             st.builds(RescheduleKey, queues, keys, st.just(""), st.sampled_from((0, 9_000)), st.just(False)),
             st.builds(DropKey, queues, keys, st.just(""), st.just(False)),

@@ -24,7 +24,6 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
-    Cancel,
     Claim,
     Configure,
     Delete,
@@ -52,6 +51,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import ACKED, CLEANED_UP
+from support.by_id import BY_ID
 from support.dealt import Dealt
 from support.effort import count, many_trials
 
@@ -105,7 +105,7 @@ STEP_BOUNDS = {
 """How much a batch does at most."""
 TOGETHER = {
     *(Ack, AckById, DiscardMessages, Nack, NackById, Extend, Release),
-    *(Cancel, Delete, Redrive, RescheduleKey, AckRevision, DropKey),
+    *(*BY_ID, Delete, Redrive, RescheduleKey, AckRevision, DropKey),
 }
 """Commands of which several are in one batch: those that it leaves to the next one come there in the same order."""
 SCHEDULING = SaveSchedule, PauseSchedule, DeleteSchedule, RunSchedule
