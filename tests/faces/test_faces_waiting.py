@@ -16,7 +16,7 @@ from .waiter import park, park_poll
 from .words import MINUTE, SECOND, attempt_all_but_one
 
 NOTICED_AFTER = 10
-"""The server begins to look after a client once it has waited for so long; see http.disconnects."""
+"""Milliseconds that a client has waited when it leaves."""
 
 either_way = pytest.mark.parametrize("parked", [park, park_poll], ids=["receive", "poll"])
 
