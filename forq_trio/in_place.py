@@ -10,7 +10,7 @@ place: one part until its first call, the next one when the writer resolves that
 
 from collections.abc import Callable, Coroutine, Generator
 from types import coroutine
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class Awaited(Protocol):
@@ -27,9 +27,13 @@ class TaskRequired(BaseException):
     """Gives up a coroutine that runs in place. A BaseException, so that no `except Exception` answers it."""
 
 
+class _Paused(NamedTuple):
+    """What such a coroutine yields; trio's own waits yield something else."""
+
+    awaited: Awaited
+
+
 _running = False  # whether the code that runs now is such a coroutine
-_awaited: Awaited | None = None  # what the last one that paused waits for
-_PAUSED = object()
 
 
 def runs_in_place() -> bool:
@@ -54,15 +58,13 @@ def run_until_paused(running: Coroutine[Any, Any, object]) -> Awaited:
         paused = running.send(None)
     finally:
         _running = before
-    if paused is not _PAUSED or _awaited is None:
+    if not isinstance(paused, _Paused):
         running.close()
         raise RuntimeError("a handler that runs in place waits for something else than the writer")
-    return _awaited
+    return paused.awaited
 
 
 @coroutine
 def pause(awaited: Awaited) -> Generator[object, None, None]:
     """Wait, in a coroutine that runs in place, until whoever runs it goes on with it."""
-    global _awaited
-    _awaited = awaited
-    yield _PAUSED
+    yield _Paused(awaited)

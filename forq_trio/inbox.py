@@ -91,7 +91,7 @@ class Inbox:
         holder has as many calls in the inbox as it may. Raises Stopping once closed. Cancelled, the call is not added.
         """
         if self.budget.used >= self.budget.size:
-            require_task()
+            require_task()  # before a refusal is counted, which would be counted again
         admitted = self.budget.change(call.holder, 1)
         added = False
         try:
@@ -112,7 +112,7 @@ class Inbox:
             self._send.send_nowait(call)
             return True
         except trio.WouldBlock:
-            require_task()
+            require_task()  # posted calls, which the budget does not count, may fill the channel
         with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
             await self._send.send(call)
             return True

@@ -229,9 +229,8 @@ class Side:
             engine.snapshot().schedules,
             self.schedules(),
             [self.reader.apps_named(app) for app in "mno"],
-            [
-                app for _, app in self.reader.list_apps(0, 100)
-            ],  # batches that were undone leave gaps in the numbers
+            # Without their numbers, in which batches that were undone leave gaps.
+            [app for _, app in self.reader.list_apps(0, 100)],
             dict(engine.snapshot().consumers),
             [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
             engine.snapshot().logs["events"]._replace(bytes_before_first=0),

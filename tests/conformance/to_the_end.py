@@ -24,7 +24,7 @@ from forq_trio.model.commands import (
     TrimHistory,
 )
 from forq_trio.model.consumers.types import PipelineConsumer, Settling, consumer_key
-from forq_trio.storage.engine import Deferred
+from support.batches import run_to_the_end
 
 from .side import Side, runs_of
 
@@ -79,18 +79,7 @@ class ToTheEnd:
 
     def do_together(self, commands: Sequence[Any]) -> list[Any]:
         """The outcomes of commands of one batch; what it left of them is in the next ones."""
-        outcomes: list[Any] = [() for _ in commands]
-        left = list(enumerate(commands))
-        while left:
-            found = zip(left, self._run(*(command for _, command in left)), strict=True)
-            left = []
-            for (index, command), outcome in found:
-                if isinstance(outcome, Deferred):
-                    outcomes[index] += outcome.done
-                    left.append((index, command.part(len(outcome.done)) if outcome.done else command))
-                else:
-                    outcomes[index] = outcomes[index] + outcome if outcomes[index] else outcome
-        return outcomes
+        return run_to_the_end(commands, lambda some: self._run(*some))
 
     def _do(self, command: Any) -> Any:
         """A command, and what a batch left of it in the next ones."""

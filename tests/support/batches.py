@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.messages.types import Delivery
-from forq_trio.storage.engine import DEFERRED, Batch, BatchResult, Engine, Receiver
+from forq_trio.storage.engine import DEFERRED, Batch, BatchResult, Deferred, Engine, Receiver
 from forq_trio.storage.reader import ReadAfter, Reader
 from support.actors import T0
 
@@ -82,3 +82,21 @@ def read_events(reader: Reader, *, after: int = 0, queue: str | None = None) -> 
             return found
         assert page.next > after
         after = page.next
+
+
+def run_to_the_end(commands: Sequence[Any], run: Callable[[Sequence[Any]], Sequence[Any]]) -> list[Any]:
+    """The outcomes of commands of one batch; what it leaves of them is run in the next ones, as the writer does.
+
+    run: runs a batch, and returns its outcomes.
+    """
+    rest, done = list(commands), [()] * len(commands)
+    outcomes = list(run(rest))
+    while left := [index for index, outcome in enumerate(outcomes) if isinstance(outcome, Deferred)]:
+        for index in left:
+            if parts := outcomes[index].done:
+                done[index] += parts
+                rest[index] = rest[index].part(len(parts))
+        for index, outcome in zip(left, run([rest[index] for index in left]), strict=True):
+            is_rest = bool(done[index]) and isinstance(outcome, tuple)
+            outcomes[index] = done[index] + outcome if is_rest else outcome
+    return outcomes

@@ -23,8 +23,9 @@ from forq_trio.model.keys.types import Offering
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.model.queues.settings import SettingsChange
-from forq_trio.storage.engine import Batch, BatchResult, Deferred, Receiver
+from forq_trio.storage.engine import Batch, BatchResult, Receiver
 from support.actors import T0
+from support.batches import run_to_the_end
 
 LEASE_MS = 3_600_000
 
@@ -40,18 +41,14 @@ class World:
 
     def run(self, *commands: Command[Any], is_due: bool = False) -> BatchResult:
         """Run a batch, and what it leaves to the next one."""
-        result = self._run(commands, is_due=is_due)
-        outcomes, rest, done = list(result.outcomes), list(commands), [()] * len(commands)
-        while left := [index for index, outcome in enumerate(outcomes) if isinstance(outcome, Deferred)]:
-            for index in left:
-                if parts := outcomes[index].done:
-                    done[index] += parts
-                    rest[index] = rest[index].part(len(parts))
-            more = self._run([rest[index] for index in left], is_due=is_due)
-            for index, outcome in zip(left, more.outcomes, strict=True):
-                is_rest = bool(done[index]) and isinstance(outcome, tuple)
-                outcomes[index] = done[index] + outcome if is_rest else outcome
-        return replace(result, outcomes=outcomes)
+        results: list[BatchResult] = []
+
+        def run(some: Sequence[Command[Any]]) -> Sequence[Any]:
+            results.append(self._run(some, is_due=is_due))
+            return results[-1].outcomes
+
+        outcomes = run_to_the_end(commands, run)
+        return replace(results[0], outcomes=outcomes)
 
     def _run(self, commands: "Commands", *, is_due: bool) -> BatchResult:
         result = self.engine.execute_batch(Batch(commands, self.now_ms, self.receivers, moves_staged=is_due))

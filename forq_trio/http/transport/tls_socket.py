@@ -52,9 +52,7 @@ class TlsSocket(HttpSocket):
         self._record = bytearray()  # what has come of a record of the handshake
         self._client_ended = False  # its side, as far as that is decrypted
         self._is_decrypting = False  # the rest of what has come will be decrypted in a later pass of the loop
-        self._encrypted = memoryview(
-            b""
-        )  # a portion of what is to be sent, which the socket has not taken yet
+        self._encrypted = memoryview(b"")  # a portion to send that the socket has not taken yet
         self._portion_bytes = 0  # its length before it was encrypted
         self.deadline = services.now() + services.config.header_seconds
 
@@ -133,7 +131,9 @@ class TlsSocket(HttpSocket):
         try:
             for _ in range(RECORDS_AT_ONCE_MAX):
                 record = self._tls.read(self._services.config.receive_chunk_bytes)
-                self._client_ended = not record
+                if not record:
+                    self._client_ended = True
+                    break
                 data += record
         except ssl.SSLWantReadError:
             pass
