@@ -29,7 +29,6 @@ from forq_trio.model.keys.types import Offered, Offering
 from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, Receipt
-from forq_trio.model.publishing.types import Published, Staging
 from forq_trio.model.schedules.types import SavedRun, Schedule
 from forq_trio.storage.engine import Batch, BatchResult, Deferred, Engine, Receiver
 from support.batches import read_events, served_by_queue, waiting
@@ -225,7 +224,7 @@ class Side:
             dict(engine.snapshot().tokens),
             dict(engine.snapshot().sessions),
             list(engine.snapshot().redrives.items()),
-            self.staging(),
+            engine.snapshot().staging,
             engine.snapshot().schedules,
             self.schedules(),
             [self.reader.apps_named(app) for app in "mno"],
@@ -236,9 +235,6 @@ class Side:
             engine.snapshot().logs["events"]._replace(bytes_before_first=0),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
-
-    def staging(self) -> Staging:
-        return self.engine.snapshot().staging
 
     def schedules(self) -> list[Any]:
         """All schedules, read page by page, with their runs."""
@@ -340,18 +336,6 @@ class Side:
                 cursor = page.next
             lists.append(rows)
         return lists
-
-
-class Reconnecting(Side):
-    """A side that tells no numbers of entries: an engine that lost its connection may begin again with 1."""
-
-    def staging(self) -> Staging:
-        return msgspec.structs.replace(super().staging(), first_entry=None, last_entry=0)
-
-    def _take(self, queue: str, outcome: Any) -> Any:
-        if isinstance(outcome, Published):
-            return msgspec.structs.replace(outcome, entry=0)
-        return super()._take(queue, outcome)
 
 
 def lines_of(lines: bytes) -> list[Any]:

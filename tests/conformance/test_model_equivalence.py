@@ -54,7 +54,7 @@ from support.rough import Rough
 
 from .random_commands import QUEUES, batches, claims, filters, queues
 from .script import T0
-from .side import Reconnecting, Side, lines_of
+from .side import Side, lines_of
 
 SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3, history=True, events=True)
 SMALL_BOUNDS = {
@@ -139,15 +139,14 @@ class EnginesAgree(RuleBasedStateMachine):
     """One rule takes all steps: of several, Hypothesis leaves some out of a whole history, also that which commits."""
 
     settings = SETTINGS
-    side: ClassVar[type[Side]] = Side
     drawn: ClassVar = STEPS
     steps: ClassVar = (*["execute"] * 5, "jump", "jump_to_due", "search", "search_history", "list_messages")
 
     def __init__(self) -> None:
         super().__init__()
         self.exit = ExitStack()
-        self.model = self.exit.enter_context(closing(self.side(self.open_model())))
-        self.sqlite = self.exit.enter_context(closing(self.side(self.open_engine())))
+        self.model = self.exit.enter_context(closing(Side(self.open_model())))
+        self.sqlite = self.exit.enter_context(closing(Side(self.open_engine())))
         self.now_ms = T0
         self.due_ms: int | None = None
         self.events: Counter[str] = Counter()
@@ -417,7 +416,6 @@ def test_messages_that_are_moved_into_pages_are_as_the_model_has_them(monkeypatc
 class PostgresAgrees(EnginesAgree):
     """The same on PostgreSQL, the batches dealt over three engines whose database is rough with them."""
 
-    side = Reconnecting
     url: ClassVar[str]
     seen: ClassVar[Counter[str]]
 

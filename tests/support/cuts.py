@@ -32,7 +32,7 @@ def cut_one(database: str, engine: PostgresEngine) -> None:
 
 
 def run_cut_off(database: str, engine: PostgresEngine) -> BatchResult:
-    """Cut this engine off, and run the batch in which it reads all anew."""
+    """Cut this engine off, and run the batch after which it is connected again."""
     cut_one(database, engine)
     # A pooler may have cut another connection off.
     refused = suppress(StorageUnavailable) if POOL_MODE else pytest.raises(StorageUnavailable)

@@ -6,14 +6,14 @@ stores the changes for the others. The gate opens when the transaction ends, eve
 
 Nobody waits for the disk while holding the gate. The COMMIT of a batch does not wait for it; a second transaction, sent
 along with it, does (`flush`). So other processes see a batch before it is durable. But a batch that changed something,
-or that built on changes of another process, is answered only after a flush that came after it. A crash of the database
-may undo batches that were not answered yet, so the cache is loaded again after each lost connection.
+or that built on changes of another process, is answered only after a flush that came after it.
 
 If the connection is lost during a COMMIT, the process looks up whether the batch has a row in `batches`.
 
 A process identifies the last batch that it took over by its version and its maker, a name that is unique to each batch.
-If that batch is gone, the database is a different one: a replica that took over, or a copy. Then all tables are read
-again.
+If that batch is gone, all tables are read again: the database has crashed, which may undo batches that were not
+answered yet, or it is another one, a replica that took over or a copy. If it is there, also after a lost connection,
+the process goes on behind it.
 """
 
 import time
@@ -139,7 +139,8 @@ class PostgresEngine:
         except DatabaseFailed:
             if not self.connection.lost:
                 raise
-            self._reopen()  # the server ends idle transactions, and this process may have been stopped for so long
+            # The server ends idle transactions, and this process may have been stopped for so long.
+            self.connection.reopen()
             self._prepare(others)
 
     def _prepare(self, others: OtherUrls) -> None:
@@ -250,7 +251,7 @@ class PostgresEngine:
         ends_at = time.monotonic() + OUTCOME_SECONDS_MAX
         while True:
             try:
-                self._reopen()
+                self.connection.reopen()
                 self.connection.send("begin")
                 self.connection.query("gate")  # once this returns, the old connection's transaction has ended
                 own = self._position.next_version, self._position.own
@@ -451,11 +452,7 @@ class PostgresEngine:
 
     def _ensure_connected(self) -> None:
         if self.connection.lost:
-            self._reopen()
-
-    def _reopen(self) -> None:
-        self._position.is_known = False
-        self.connection.reopen()
+            self.connection.reopen()
 
     def unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)

@@ -38,7 +38,7 @@ from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
 from support.cuts import before_the_flush, cut, run_cut_off
-from support.words import ack, claim, contents, send
+from support.words import ack, claim, contents, nack, send
 
 
 def test_what_one_sends_the_other_delivers_once(open_one):
@@ -119,28 +119,57 @@ def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):
     assert run(b).elsewhere == ()
 
 
-def test_what_a_batch_left_to_the_next_one_is_known_to_a_process_that_reads_all_anew(open_one, empty_tables):
+def run_far_behind(monkeypatch, engine):
+    """Run the batch in which this engine reads all anew, since it is too many batches behind."""
+    with monkeypatch.context() as few:
+        few.setattr(module, "BATCHES_READ_MAX", 2)
+        return run(engine)
+
+
+def test_what_a_batch_left_to_the_next_one_is_known_to_a_process_that_reads_all_anew(open_one, monkeypatch):
     """A claim moved a message to another queue, whose receivers the next batch serves, whoever runs it."""
-    a, cut_off = open_one(), open_one()
-    for other in (cut_off, None):
+    a, behind = open_one(), open_one()
+    for other in (behind, None):
         do(a, send())
         do(a, Nack("q", (Receipt.parse(do(a, claim())[0].receipt),), 0))
         do(a, Claim("q", 1, None, redrive_policy=RedrivePolicy(max_attempts=1, dead_letter_queue="d")))
-        result = run(open_one()) if other is None else run_cut_off(empty_tables, other)
+        result = run(open_one()) if other is None else run_far_behind(monkeypatch, other)
         assert result.woken == {"d"}
         assert run(a).woken == set()
 
 
-def test_the_entries_of_stages_go_on_in_a_process_that_reads_all_anew(open_one, empty_tables):
-    a, cut_off = open_one(), open_one()
+def test_the_entries_of_stages_go_on_in_a_process_that_reads_all_anew(open_one, monkeypatch):
+    a, behind = open_one(), open_one()
     do(a, StagePage("q", "s", 0, (staged("x"),)))
     published = do(a, Publish("app", 1, (Stage("q", "s", 1),)))
     run(a)
     assert a.snapshot().staging.stages == 0
+    run_far_behind(monkeypatch, behind)
+    entries = [engine.snapshot().staging.last_entry for engine in (behind, open_one())]
+    assert entries == [published.entry] * 2
+
+
+def test_the_entries_of_stages_go_on_in_a_process_that_lost_its_connection(open_one, empty_tables):
+    """A batch that changes nothing may be the last one, and does not tell the number."""
+    a, cut_off = open_one(), open_one()
+    do(a, StagePage("q", "s", 0, (staged("x"),)))
+    published = do(a, Publish("app", 1, (Stage("q", "s", 1),)))
+    for content in ("y", "z"):
+        do(a, send(content))
     run_cut_off(empty_tables, cut_off)
-    assert (
-        cut_off.snapshot().staging.last_entry == open_one().snapshot().staging.last_entry == published.entry
-    )
+    assert cut_off.snapshot().staging.last_entry == published.entry
+
+
+def test_the_rounds_of_groups_go_on_in_a_process_that_lost_its_connection(open_one, empty_tables):
+    """The second round of group x is reached, so y begins in the third, although a message of the first is back."""
+    a, cut_off = open_one(), open_one()
+    for content in ("x1", "x2", "x3"):
+        do(a, send(content, group="x"))
+    first, _ = do(a, claim(most=2))
+    do(a, nack(first, delay_ms=0))
+    run_cut_off(empty_tables, cut_off)
+    do(cut_off, send("y1", group="y"))
+    assert contents(do(a, claim(most=3))) == ["x1", "x3", "y1"]
 
 
 def test_a_batch_without_changes_stores_nothing(open_one, empty_tables):
