@@ -9,17 +9,19 @@ is moved, and the next commit starts the log over. So under load calls wait only
 A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not paused,
 because that would not help; it is logged once, and tried again after every CHECKPOINT_PAGES. When nothing was committed
 for a while, the log is emptied in the same way. While disk space is short, the log is started over as soon as it has
-grown a little, but the file stays as long as it is: other programs would take the space, and acks need it.
+grown a little, but the file stays as long as it is: other programs would take the space, and acks need it. While sends
+are refused, the writer waits for a checkpoint beside which the log grows as much again: else acks would fill the disk.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from time import perf_counter
 
 import trio
 
 from forq_trio.jobs.runs import Runs, counted
 from forq_trio.model import limits
-from forq_trio.model.errors import StorageFull, StorageUnavailable
+from forq_trio.model.errors import Stopping, StorageFull, StorageUnavailable
 from forq_trio.storage.write_ahead_log import CheckpointResult, WriteAheadLog
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.families import Family, gauge
@@ -49,6 +51,7 @@ class Checkpointer:
         self._on_copied = on_copied
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
+        self._fills_disk = trio.Event()  # the log grows while sends are refused, beside a checkpoint
         self._commits = 0
         self._log_pages = 0
         self._tried_pages = 0  # how long the log was at the last checkpoint
@@ -70,6 +73,8 @@ class Checkpointer:
             self._note_log_started_over()
         if self._has_grown():
             self._grew.set()
+            if self._writer.storage.sends_refused:
+                self._fills_disk.set()
 
     def hurry(self) -> None:
         """Move the log into the database now, however short it is."""
@@ -100,7 +105,7 @@ class Checkpointer:
         while True:
             await self._grew.wait()
             self._grew = trio.Event()
-            result = await self._checkpoint()
+            result = await self._checkpoint_beside_commits()
             is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
             if result is not None and (is_long or self._writer.storage.space_short):
                 await self._restart_log(result)
@@ -119,7 +124,7 @@ class Checkpointer:
             )  # includes the pages that commits added during the checkpoint
             if rest_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
-            result = await self._checkpoint() or result
+            result = await self._checkpoint_beside_commits() or result
         if self._log_pages < result.log_pages:
             return  # a checkpoint has moved everything, and the next commit has started the log over
         held_pages = result.log_pages - result.copied_pages
@@ -142,6 +147,20 @@ class Checkpointer:
             truncate = not self._writer.storage.space_short
             result = await self._checkpoint_while_paused(truncate=truncate)
             emptied = result is not None and result.log_pages == (0 if truncate else result.copied_pages)
+
+    async def _checkpoint_beside_commits(self) -> CheckpointResult | None:
+        self._fills_disk = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._pause_if_disk_fills)
+            result = await self._checkpoint()
+            nursery.cancel_scope.cancel()
+        return result
+
+    async def _pause_if_disk_fills(self) -> None:
+        await self._fills_disk.wait()
+        with suppress(Stopping):
+            async with self._writer.paused():
+                await trio.sleep_forever()
 
     async def _checkpoint_while_paused(self, *, truncate: bool = False) -> CheckpointResult | None:
         async with self._writer.paused():

@@ -5,7 +5,9 @@ The disk has a size, and what the files of the database take is what is gone fro
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -392,6 +394,43 @@ async def test_a_history_gives_way_to_sends(quick_path, mock_clock) -> None:
         assert stored // 2 < left < stored
         assert server.low > 0
         assert server.reserve_bytes() == KEEP
+        nursery.cancel_scope.cancel()
+
+
+async def test_acks_into_a_history_wait_for_a_slow_checkpoint_while_the_disk_is_full(
+    quick_path, mock_clock, monkeypatch
+) -> None:
+    """Each ack makes the log longer by its message. Only a checkpoint lets it start over, and this one ends only once
+    the writer waits for it."""
+    server = Server(quick_path, EngineSettings(history=True))
+    goes_on, paused, checkpoint = Event(), WriterActor.paused, server.engine.log.checkpoint
+
+    @asynccontextmanager
+    async def pausing(writer: WriterActor) -> AsyncIterator[None]:
+        async with paused(writer):
+            goes_on.set()
+            yield
+            goes_on.clear()
+
+    async with (
+        running_writer(server.engine, listener=server.house) as server.writer,
+        trio.open_nursery() as nursery,
+    ):
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        stored = await server.fill()
+        with monkeypatch.context() as slow:
+            slow.setattr(WriterActor, "paused", pausing)
+            slow.setattr(
+                server.engine.log, "checkpoint", lambda **how: (goes_on.wait(), checkpoint(**how))[1]
+            )
+            for _ in range(stored):
+                (held,) = await server.writer.execute(claim(most=1))
+                assert await server.writer.execute(ack(held)) == (True,)
+                server.free_bytes(server.directory)
+        goes_on.set()
+        await all_idle()
+        assert server.low > 0
         nursery.cancel_scope.cancel()
 
 
