@@ -26,6 +26,8 @@ _WORDS = (
     ),
     (re.compile(r"\s+INDEXED BY \w+"), ""),
     (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
+    # The number at the end of an id; NULL if there is none.
+    (re.compile(r"\bsubstr\((\$\d+|id), 25\)"), r"substring(\1::text FROM '^.{24}(\\d{12})$')"),
     (re.compile(r"\bAS INTEGER\)"), "AS bigint)"),
     (re.compile(r"\bjson_array\("), "json_build_array("),
     (re.compile(r"\bIS (\$\d+)"), r"IS NOT DISTINCT FROM \1"),

@@ -1,16 +1,21 @@
-"""Message ids: UUIDs of version 7 that grow in the order they are made.
+"""Message ids: UUIDs of version 7 that grow in the order they are made, and end with the message's sequence number.
 
-`uuid6.uuid7` gives the first id of each millisecond; the others of that millisecond add a random step to it (RFC 9562,
-section 6.2, method 2), which costs a fifth and, unlike calling uuid7 again, never runs ahead of the clock.
+    0192aabb-ccdd-7e1b-83c0-000000001234
+    time in ms   random    sequence number, in decimal digits
+
+So a message is found by its id without an index of all ids. Any other id (of a Forq file, of forq.send, of a version
+before) is in the index `messages_id`, which has only rows whose id does not end with their sequence number.
+
+Who knows about when a message was sent has 24 bits to guess. No right hangs on an id: who may read or settle a message
+by its id may do that with every message of its queue.
 """
 
 from random import getrandbits
 
 from uuid6 import uuid7
 
-_STEP_BITS = 32
-# Cleared in the first id of a millisecond, so that the steps never reach the variant bits.
-_GUARD_BIT = 1 << 61
+_SEQUENCES = 10**12
+"""How many sequence numbers fit; an id with a later one has its last digits, and so is in the index."""
 
 
 class MessageIds:
@@ -18,17 +23,23 @@ class MessageIds:
 
     def __init__(self) -> None:
         self._now_ms = self._begun_ms = -1
-        self._number = 0
+        self._time_ms = -1  # in the ids; not earlier than before if the clock is set back
+        self._start = ""  # of all ids of this millisecond: so they grow with their sequence numbers
 
     def at(self, now_ms: int) -> None:
         """Make the next ids for this millisecond (epoch ms)."""
         self._now_ms = now_ms
 
-    def next(self) -> str:
-        """A new id, in the usual text form."""
+    def next(self, seq: int) -> str:
+        """A new id, in the usual text form, for the message with this sequence number."""
         if self._begun_ms != self._now_ms:
             self._begun_ms = self._now_ms
-            self._number = max(uuid7().int & ~_GUARD_BIT, self._number)
-        self._number += getrandbits(_STEP_BITS) + 1
-        digits = f"{self._number:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+            self._begin()
+        return f"{self._start}{seq % _SEQUENCES:012d}"
+
+    def _begin(self) -> None:
+        time_ms = uuid7().time
+        if time_ms > self._time_ms:
+            self._time_ms = time_ms
+            digits = f"{time_ms:012x}"
+            self._start = f"{digits[:8]}-{digits[8:]}-7{getrandbits(12):03x}-8{getrandbits(12):03x}-"

@@ -1,4 +1,4 @@
-"""Files from before the first release: the last version goes on as it is, earlier ones are refused."""
+"""Files from before the first release: the last version is brought up to date, earlier ones are refused."""
 
 import re
 from contextlib import closing
@@ -26,6 +26,7 @@ WHERE tables.schema = 'main' AND tables.name NOT LIKE 'sqlite%' ORDER BY 1, 2
 """
 INDEXES = "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type <> 'table' ORDER BY 1, 2"
 GENERATED = "SELECT sql FROM sqlite_schema WHERE name = 'messages'"
+LATEST = migrations.KNOWN[-1].version
 ROWS = ("forgotten_sequence", "history_ends", "consumers_forgotten")
 
 
@@ -55,18 +56,28 @@ def opened(path: str) -> closing[SqliteEngine]:
 
 def test_a_new_file_has_the_same_tables(unreleased, tmp_path, read) -> None:
     new = str(tmp_path / "new.db")
+    for path in (new, unreleased):
+        open_database(path, "full").close()
+    assert schema_of(new, read) == schema_of(unreleased, read)
+
+
+def test_it_has_the_tables_of_the_baseline(unreleased, tmp_path, read, monkeypatch) -> None:
+    monkeypatch.setattr(migrations, "KNOWN", migrations.KNOWN[:1])
+    before = read(unreleased, SCHEMA), read(unreleased, "SELECT * FROM migrations")
+    assert migrate_file(unreleased).now == SQLITE_VERSION
+    assert (read(unreleased, SCHEMA), read(unreleased, "SELECT * FROM migrations")) == before
+    new = str(tmp_path / "new.db")
     open_database(new, "full").close()
     assert schema_of(new, read) == schema_of(unreleased, read)
 
 
-def test_it_opens_and_is_not_changed(unreleased, read) -> None:
-    before = read(unreleased, SCHEMA), read(unreleased, "SELECT * FROM migrations")
-    assert (migrate_file(unreleased).before, migrate_file(unreleased).now) == (SQLITE_VERSION, SQLITE_VERSION)
+def test_it_opens(unreleased) -> None:
+    migrated = migrate_file(unreleased)
+    assert (migrated.before, migrated.now) == (SQLITE_VERSION, LATEST)
     with opened(unreleased) as engine:
         assert do(engine, send("first")).sequence == 1
-    assert (read(unreleased, SCHEMA), read(unreleased, "SELECT * FROM migrations")) == before
     report = check_file(unreleased)
-    assert (report.problems, report.messages, report.schema_version) == ([], 1, SQLITE_VERSION)
+    assert (report.problems, report.messages, report.schema_version) == ([], 1, LATEST)
     assert not report.is_older
 
 
@@ -82,12 +93,12 @@ def test_it_takes_all_that_can_be_stored(unreleased) -> None:
 
 
 def test_its_next_migration_is_that_of_a_new_file(unreleased, tmp_path, read, monkeypatch) -> None:
-    later = Migration(SQLITE_VERSION + 1, "later", "ALTER TABLE messages ADD COLUMN later INTEGER")
+    later = Migration(LATEST + 1, "later", "ALTER TABLE messages ADD COLUMN later INTEGER")
     monkeypatch.setattr(migrations, "KNOWN", (*migrations.KNOWN, later))
     new = str(tmp_path / "new.db")
     for path in (unreleased, new):
         open_database(path, "full").close()
-    assert migrate_file(unreleased).before == SQLITE_VERSION + 1
+    assert migrate_file(unreleased).before == LATEST + 1
     assert schema_of(new, read) == schema_of(unreleased, read)
 
 

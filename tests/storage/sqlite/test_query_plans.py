@@ -296,6 +296,15 @@ def test_promise_5_every_statement_uses_its_index(connection) -> None:
     assert {name: steps for name, steps in plans.items() if not is_expected(name, steps)} == {}
 
 
+@pytest.mark.parametrize("name", ["find_by_id", "message"])
+def test_an_id_is_looked_up_by_its_number_and_in_the_index_of_others(connection, name) -> None:
+    steps = [step for step in plan(connection, ALL[name]) if step.startswith("SEARCH messages ")]
+    assert [step.split(" ", 3)[3] for step in steps] == [
+        "INTEGER PRIMARY KEY (rowid=?)",
+        "INDEX messages_id (id=?)",
+    ]
+
+
 def is_expected(name: str, steps: list[str]) -> bool:
     """Whether a statement goes by its index, sorts nothing, and scans nothing else than it may."""
     if name not in EXPECTED:

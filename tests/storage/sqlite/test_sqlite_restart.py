@@ -24,7 +24,6 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages.types import QueueCounts, Status
 from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
-from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from support.actors import T0
@@ -187,18 +186,6 @@ def test_f2_ids_are_uuids_of_version_7_and_grow(engine) -> None:
     ids = [uuid.UUID(each.id) for each in produced]
     assert {(each.version, each.variant) for each in ids} == {(7, uuid.RFC_4122)}
     assert [str(each) for each in sorted(ids)] == [each.id for each in produced]
-
-
-def test_f2_ids_keep_their_form_and_order_in_a_long_millisecond(rng) -> None:
-    ids = MessageIds()
-    previous = ""
-    for now_ms in (T0, T0, T0 + 1, T0 - 5_000, T0 + 2):
-        ids.at(now_ms)
-        for _ in range(2_000):
-            made = ids.next()
-            assert made > previous
-            previous = made
-        assert (uuid.UUID(made).version, uuid.UUID(made).variant) == (7, uuid.RFC_4122)
 
 
 def crash(engine: SqliteEngine) -> None:

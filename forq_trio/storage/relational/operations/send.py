@@ -169,7 +169,7 @@ def store(
         due_ms = due_time(message, now_ms, rules)
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
         seq += 1
-        message_id = next_id()
+        message_id = next_id(seq)
         status = DELAYED if due_ms > now_ms else READY
         plain = (seq, message_id, queue, status, due_ms, now_ms, expires_after, message.priority)
         row: tuple[Any, ...]

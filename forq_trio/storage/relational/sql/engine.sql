@@ -269,11 +269,15 @@ FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NO
 SELECT default_max_receives FROM messages WHERE seq = ?;
 
 -- name: find_by_id
--- Messages named by their ids.
+-- Messages named by their ids, which end with their sequence numbers or are in the index of all others.
 -- rows of: one thing
 SELECT $row
 FROM messages
-WHERE id IN (SELECT value FROM json_each(?));
+WHERE seq IN (SELECT CAST(substr(value, 25) AS INTEGER) FROM json_each(?1)) AND id IN (SELECT value FROM json_each(?1))
+UNION ALL
+SELECT $row
+FROM messages INDEXED BY messages_id
+WHERE CAST(substr(id, 25) AS INTEGER) IS DISTINCT FROM seq AND id IN (SELECT value FROM json_each(?1));
 
 -- name: delete_message
 -- Remove one message for good.

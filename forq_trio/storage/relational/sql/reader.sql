@@ -56,9 +56,12 @@ SELECT min(received_at) FROM messages WHERE seq IN (
     FROM priorities WHERE priority IS NOT NULL);
 
 -- name: message
--- One message by its id.
+-- One message by its id, which ends with its sequence number or is in the index of all others.
 SELECT $message_info
-FROM messages WHERE id = ?2 AND queue = ?1;
+FROM messages WHERE seq = CAST(substr(?2, 25) AS INTEGER) AND id = ?2 AND queue = ?1
+UNION ALL
+SELECT $message_info
+FROM messages INDEXED BY messages_id WHERE CAST(substr(id, 25) AS INTEGER) IS DISTINCT FROM seq AND id = ?2 AND queue = ?1;
 
 -- name: keyed_message
 -- The pending message of a key.
