@@ -26,7 +26,7 @@ from support.batches import run
 from support.processes import killed_after
 from support.real_server import environment
 from support.rich import fill
-from support.unreleased import make_unreleased_file
+from support.unreleased import SQLITE_VERSION, make_unreleased_file
 from support.words import send
 
 NOW, PG_NOW = KNOWN[-1].version, KNOWN_TO_POSTGRES[-1].version
@@ -89,10 +89,10 @@ def test_a_file_that_is_not_there_is_not_made(forq, tmp_path: Path):
 )
 def test_a_file_of_an_unreleased_version(forq, tmp_path: Path, command, code):
     path = str(tmp_path / "old.db")
-    make_unreleased_file(path, NOW - 1)
+    make_unreleased_file(path, SQLITE_VERSION - 1)
     done = forq(*command, path)
     assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
-    assert f"unreleased version of forq-trio, at version {NOW - 1} of its tables" in done.err
+    assert f"unreleased version of forq-trio, at version {SQLITE_VERSION - 1} of its tables" in done.err
 
 
 def test_a_file_of_a_newer_version(forq, tmp_path: Path):
