@@ -15,6 +15,7 @@ import trio
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
+from bench.scenarios.settings import Settings
 from forq_trio import Broker, NewMessage, Overflow, QueueFull
 from forq_trio.model import limits
 
@@ -23,8 +24,6 @@ LARGE_MESSAGES = 100
 CONCURRENT = 20
 SENDS = 200
 GROUPS = 1_000
-ALONE_SECONDS = 2.0
-WALK_MS = 5_000
 
 
 def neighbours(context: Context) -> list[Row]:
@@ -38,7 +37,7 @@ async def _neighbours(context: Context) -> list[Row]:
     for work in WORKS:
         async with broker_on_disk(context.data_dir, context.durability) as broker:
             await _store(broker, "full", [NewMessage("small")] * stored)
-            run = await work(broker, stored)
+            run = await work(broker, context.settings)
             times = Histogram()
             async with sending(broker, times):
                 await run()
@@ -72,7 +71,7 @@ async def _store(broker: Broker, queue: str, messages: list[NewMessage]) -> None
 
 
 Run = Callable[[], Awaitable[None]]
-Work = Callable[[Broker, int], Awaitable[Run]]
+Work = Callable[[Broker, Settings], Awaitable[Run]]
 
 
 async def _at_once(tasks: int, work: Run) -> None:
@@ -89,40 +88,44 @@ async def _send_until_refused(broker: Broker) -> None:
             continue
 
 
-async def nothing(broker: Broker, stored: int) -> Run:
+async def nothing(broker: Broker, settings: Settings) -> Run:
     """Nothing."""
 
     async def run() -> None:
-        await trio.sleep(ALONE_SECONDS)
+        await trio.sleep(settings.alone_seconds)
 
     return run
 
 
-async def lowered_bound(broker: Broker, stored: int) -> Run:
+async def lowered_bound(broker: Broker, settings: Settings) -> Run:
     """A bound lowered to a hundredth of what is stored, dropping the oldest, and sends into it."""
 
     async def run() -> None:
-        await broker.configure("full", max_messages=max(stored // 100, 1), overflow=Overflow.DROP_OLDEST)
+        await broker.configure(
+            "full", max_messages=max(settings.backlog_ready // 100, 1), overflow=Overflow.DROP_OLDEST
+        )
         await _at_once(CONCURRENT, lambda: _send_until_refused(broker))
 
     return run
 
 
-async def lowered_to_dead_letters(broker: Broker, stored: int) -> Run:
+async def lowered_to_dead_letters(broker: Broker, settings: Settings) -> Run:
     """The same, moving them to the dead-letter queue."""
 
     async def run() -> None:
-        await broker.configure("full", max_messages=max(stored // 100, 1), overflow=Overflow.DEAD_LETTER)
+        await broker.configure(
+            "full", max_messages=max(settings.backlog_ready // 100, 1), overflow=Overflow.DEAD_LETTER
+        )
         await _at_once(CONCURRENT, lambda: _send_until_refused(broker))
 
     return run
 
 
-async def refused_sends(broker: Broker, stored: int) -> Run:
+async def refused_sends(broker: Broker, settings: Settings) -> Run:
     """Sends that are refused, into a queue whose bytes are taken by messages in process."""
     await broker.produce("full", LARGEST, priority=limits.PRIORITY_MAX)
     await broker.receive("full", wait_ms=0)
-    size = stored * len("small") + len(LARGEST)
+    size = settings.backlog_ready * len("small") + len(LARGEST)
     await broker.configure("full", max_bytes=size, overflow=Overflow.DROP_OLDEST)
 
     async def send() -> None:
@@ -135,7 +138,7 @@ async def refused_sends(broker: Broker, stored: int) -> Run:
     return lambda: _at_once(CONCURRENT, send)
 
 
-async def large_receives(broker: Broker, stored: int) -> Run:
+async def large_receives(broker: Broker, settings: Settings) -> Run:
     """20 receives of 100 messages of 256 KiB at once."""
     await _store(broker, "large", [NewMessage(LARGEST)] * (CONCURRENT * LARGE_MESSAGES // 4))
 
@@ -145,7 +148,7 @@ async def large_receives(broker: Broker, stored: int) -> Run:
     return lambda: _at_once(CONCURRENT, receive)
 
 
-async def large_nacks(broker: Broker, stored: int) -> Run:
+async def large_nacks(broker: Broker, settings: Settings) -> Run:
     """Nacks of 200 messages of 256 KiB at once."""
     await _store(broker, "large", [NewMessage(LARGEST)] * (2 * LARGE_MESSAGES))
     receipts: list[str] = []
@@ -158,7 +161,7 @@ async def large_nacks(broker: Broker, stored: int) -> Run:
     return run
 
 
-async def large_sends(broker: Broker, stored: int) -> Run:
+async def large_sends(broker: Broker, settings: Settings) -> Run:
     """20 batches of 15 messages of 256 KiB at once."""
 
     async def send() -> None:
@@ -167,7 +170,7 @@ async def large_sends(broker: Broker, stored: int) -> Run:
     return lambda: _at_once(CONCURRENT, send)
 
 
-async def large_purge(broker: Broker, stored: int) -> Run:
+async def large_purge(broker: Broker, settings: Settings) -> Run:
     """A purge of messages of 256 KiB."""
     await _store(broker, "large", [NewMessage(LARGEST)] * (CONCURRENT * LARGE_MESSAGES // 4))
 
@@ -177,11 +180,13 @@ async def large_purge(broker: Broker, stored: int) -> Run:
     return run
 
 
-async def lifted_group_limit(broker: Broker, stored: int) -> Run:
+async def lifted_group_limit(broker: Broker, settings: Settings) -> Run:
     """A group limit that is lifted while a twentieth of what is stored is held for it."""
     await broker.configure("grouped", group_in_flight_max=1)
     await _store(
-        broker, "grouped", [NewMessage("small", group=f"g{n % GROUPS}") for n in range(stored // 20)]
+        broker,
+        "grouped",
+        [NewMessage("small", group=f"g{n % GROUPS}") for n in range(settings.backlog_ready // 20)],
     )
     while await broker.receive("grouped", max_messages=LARGE_MESSAGES, wait_ms=0):
         pass
@@ -194,7 +199,7 @@ async def lifted_group_limit(broker: Broker, stored: int) -> Run:
     return run
 
 
-async def shuffled_receives(broker: Broker, stored: int) -> Run:
+async def shuffled_receives(broker: Broker, settings: Settings) -> Run:
     """20 shuffled receives of 100 messages at once."""
 
     async def receive() -> None:
@@ -203,14 +208,14 @@ async def shuffled_receives(broker: Broker, stored: int) -> Run:
     return lambda: _at_once(CONCURRENT, receive)
 
 
-async def receives_by_attributes(broker: Broker, stored: int) -> Run:
+async def receives_by_attributes(broker: Broker, settings: Settings) -> Run:
     """Receives with 20 conditions that match nothing of what is stored."""
 
     async def run() -> None:
         async with trio.open_nursery() as nursery:
             for number in range(CONCURRENT):
                 nursery.start_soon(partial(broker.receive, "full", where={"region": str(number)}))
-            await broker.receive("full", where={"region": "0"}, wait_ms=WALK_MS)
+            await broker.receive("full", where={"region": "0"}, wait_ms=settings.walk_ms)
             nursery.cancel_scope.cancel()
 
     return run

@@ -23,7 +23,6 @@ from bench.targets.postgres_cycles import APART, CYCLES, IN_ONE_TRANSACTION, Wor
 URL = "FORQ_BENCH_DB_URL"
 BATCHES = (1, 16, 64)
 PROCESSES = (1, 2)
-START_SECONDS = 3.0
 
 
 def postgres(context: Context) -> list[Row]:
@@ -98,7 +97,7 @@ def _rows(context: Context, url: str, subjects: list[tuple[str, bool]]) -> list[
 
 def _measure(context: Context, pool: ProcessPoolExecutor, name: str, works: list[Work]) -> Row:
     settings = context.settings
-    starts_at = time() + min(START_SECONDS, settings.seconds)
+    starts_at = time() + settings.start_seconds
     jobs = [
         pool.submit(_cycles, name, work, starts_at, settings.seconds, settings.answers_max) for work in works
     ]

@@ -12,9 +12,9 @@ import trio
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
-from bench.scenarios.neighbours import ALONE_SECONDS, sending
+from bench.scenarios.neighbours import sending
 from forq_trio import Broker
-from forq_trio.model.limits import HOUR_MS, MINUTE_MS, SCHEDULES_PAGE_MAX
+from forq_trio.model.limits import HOUR_MS, SCHEDULES_PAGE_MAX
 from forq_trio.model.schedules.types import NewSchedule
 
 TASKS = 256
@@ -37,10 +37,10 @@ def schedules(context: Context) -> list[Row]:
 
 
 async def _schedules(context: Context) -> list[Row]:
-    count = context.settings.schedules
+    count, spread_ms = context.settings.schedules, context.settings.schedules_spread_ms
     return [
         await _measure(context, "nothing", 0, 0),
-        await _measure(context, "schedules that are due within a minute", count, MINUTE_MS),
+        await _measure(context, f"schedules that are due within {spread_ms // 1_000} s", count, spread_ms),
         await _measure(context, "schedules that are due at one instant", count, 0),
     ]
 
@@ -53,7 +53,7 @@ async def _measure(context: Context, name: str, count: int, spread_ms: int) -> R
         clock.ahead_ms = first - time_ns() // MILLION
         started_ns = perf_counter_ns()
         async with sending(broker, times):
-            await trio.sleep(ALONE_SECONDS)
+            await trio.sleep(context.settings.alone_seconds)
             while count and broker.known.counts_of(QUEUE).total < count:  # noqa: ASYNC110 (it is looked at from outside)
                 await trio.sleep(0.02)
         seconds = (perf_counter_ns() - started_ns) / 1e9

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from forq_trio.model.limits import MINUTE_MS
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,8 +33,11 @@ class Settings:
     idle_seconds: float = 10.0
     idle_wakes: int = 50
 
+    alone_seconds: float = 2.0  # how long nothing is beside what is measured, for comparison
+    walk_ms: int = 5_000  # how long receives look for what is not there
     backlog_ready: int = 1_000_000
     schedules: int = 100_000
+    schedules_spread_ms: int = MINUTE_MS
     backlog_delayed: int = 1_000_000
     backlog_in_flight: int = 100_000
     backlog_samples: int = 1_000
@@ -53,6 +58,7 @@ class Settings:
     writes_commits: int = 500
     peer_messages: int = 10_000
     peer_seconds: float = 4.0
+    start_seconds: float = 3.0  # for processes to start, before they are measured together
     checkout_cycles: int = 3_000
     fsync_probes: int = 200
 
@@ -89,6 +95,7 @@ QUICK = Settings(
     writes_commits=100,
     peer_messages=1_000,
     peer_seconds=0.4,
+    start_seconds=0.4,
     checkout_cycles=1_000,
 )
 
@@ -110,8 +117,11 @@ TINY = Settings(
     idle_wakes=3,
     dashboards=3,
     dashboard_queues=3,
+    alone_seconds=0.3,
+    walk_ms=300,
     backlog_ready=300,
     schedules=50,
+    schedules_spread_ms=1_000,
     backlog_delayed=300,
     backlog_in_flight=100,
     restart_messages=100,
@@ -130,6 +140,7 @@ TINY = Settings(
     writes_commits=10,
     peer_messages=50,
     peer_seconds=2.0,
+    start_seconds=0.1,
     checkout_cycles=300,
     fsync_probes=10,
 )

@@ -127,9 +127,14 @@ def test_a_server_that_is_killed_in_a_batch_and_comes_back(spark, queue, tmp_pat
 
 
 @pytest.mark.tier2
-def test_a_batch_may_take_longer_than_a_consumer_may_be_idle(spark, shared, queue, tmp_path) -> None:
-    """The server looks for idle consumers every CONSUMER_JOB_SECONDS."""
-    shared.send(queue, ["one"])
+def test_a_lease_lasts_through_a_batch_of_any_length_and_ends_behind_a_driver_that_was_killed(
+    spark, shared, queue, tmp_path
+) -> None:
+    """The server looks for idle consumers every CONSUMER_JOB_SECONDS: both drivers have to be waited for, so that is
+    done for both at once."""
+    killed = f"{queue}-killed"
+    for each in (queue, killed):
+        shared.send(each, ["one"])
     seen: list[list[str]] = []
 
     def write(rows, number: int) -> None:
@@ -139,13 +144,17 @@ def test_a_batch_may_take_longer_than_a_consumer_may_be_idle(spark, shared, queu
             assert shared.client.consumer(queue, CONSUMER).released_before == 0
             PAUSE.wait(1)
 
-    source = consume(spark, shared, queue, idleSeconds=CONSUMER_IDLE_SECONDS_MIN)
     query = (
-        source.writeStream.foreachBatch(write)
-        .option("checkpointLocation", str(tmp_path))
+        consume(spark, shared, queue, idleSeconds=CONSUMER_IDLE_SECONDS_MIN)
+        .writeStream.foreachBatch(write)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )
+    kill_in_a_batch(tmp_path, shared.options | {"queue": killed})
+    while shared.client.consumer(killed, CONSUMER).open_messages:
+        PAUSE.wait(1)
+    assert shared.client.consumer(killed, CONSUMER).released_before == 2
     query.awaitTermination()
     assert seen == [["one"]]
     info = shared.client.consumer(queue, CONSUMER)
@@ -153,18 +162,13 @@ def test_a_batch_may_take_longer_than_a_consumer_may_be_idle(spark, shared, queu
     assert list(shared.messages(queue)) == []
 
 
-@pytest.mark.tier2
-def test_the_lease_of_a_driver_that_was_killed_ends(shared, queue, tmp_path) -> None:
-    shared.send(queue, ["one"])
+def kill_in_a_batch(folder: Path, options: dict[str, str]) -> None:
+    """Start DRIVER, and kill it once its batch has begun."""
     driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(tmp_path), json.dumps(shared.options | {"queue": queue})],
-        start_new_session=True,
+        [sys.executable, "-c", DRIVER, str(folder), json.dumps(options)], start_new_session=True
     )
-    while not (tmp_path / "began").exists():
+    while not (folder / "began").exists():
         assert driver.poll() is None
         PAUSE.wait(0.1)
     driver.kill()  # the process of the program alone: what it started has to end by itself
     driver.wait()
-    while shared.client.consumer(queue, CONSUMER).open_messages:
-        PAUSE.wait(1)
-    assert shared.client.consumer(queue, CONSUMER).released_before == 2
