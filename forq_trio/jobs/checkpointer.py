@@ -10,7 +10,8 @@ A long read holds the log: nothing after its snapshot can be moved before it end
 because that would not help; it is logged once, and tried again after every CHECKPOINT_PAGES. When nothing was committed
 for a while, the log is emptied in the same way. While disk space is short, the log is started over as soon as it has
 grown a little, but the file stays as long as it is: other programs would take the space, and acks need it. While sends
-are refused, the writer waits for a checkpoint beside which the log grows as much again: else acks would fill the disk.
+are refused, a checkpoint is not repeated before the writer is paused, and the writer waits for one beside which the log
+grows as much again: else acks would fill the disk.
 """
 
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ class Checkpointer:
             rest_pages = (
                 self._log_pages - result.copied_pages
             )  # includes the pages that commits added during the checkpoint
-            if rest_pages <= limits.CHECKPOINT_REST_PAGES:
+            if rest_pages <= limits.CHECKPOINT_REST_PAGES or self._writer.storage.sends_refused:
                 break
             result = await self._checkpoint_beside_commits() or result
         if self._log_pages < result.log_pages:
@@ -149,6 +150,7 @@ class Checkpointer:
             emptied = result is not None and result.log_pages == (0 if truncate else result.copied_pages)
 
     async def _checkpoint_beside_commits(self) -> CheckpointResult | None:
+        """Run one checkpoint; if the disk fills meanwhile, the writer waits for its end."""
         self._fills_disk = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._pause_if_disk_fills)
