@@ -400,7 +400,7 @@ async def test_a_history_gives_way_to_sends(quick_path, mock_clock) -> None:
 
 
 class SlowCheckpoints:
-    """Checkpoints that end only once the log is longer by `pages` than when they began, or the writer waits for them."""
+    """Checkpoints that end only once the log has grown by `pages` meanwhile, or the writer waits for them."""
 
     def __init__(self, log: SqliteLog, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self._log, self._pages = log, pages
