@@ -12,6 +12,7 @@ from forq_trio.model.commands import LeaseMessages, MoveBack, OpenConsumer, Sett
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.reader import ReadAfter
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from support.actors import T0
@@ -64,6 +65,17 @@ def test_plain_messages_leave_the_table_and_come_back_when_they_are_released(pat
     assert (stored(path), moved(path)) == (4, 0)
     assert check_file(path).ok
     assert contents(do(engine, claim(most=9))) == ["m0", "m1", "m2", "m3"]
+
+
+def test_a_read_of_the_newest_names_all_pages_that_it_needs_at_once(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
+    fill(engine)
+    lease(engine)
+    with closing(engine.open_reader()) as reader:
+        with pytest.raises(ReadAfter) as needed:
+            reader.browse("q", None, 3)
+        do(engine, needed.value.command)
+        assert contents(reader.browse("q", None, 3)) == ["m3", "m2", "m1"]
 
 
 def test_an_acknowledged_lease_leaves_nothing(path, engine):
