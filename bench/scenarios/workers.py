@@ -1,8 +1,11 @@
 """Workers beside raw calls, and beside workers of other libraries: an empty handler.
 
 The raw calls process as many stored messages, in the same run, one after the other. The raw tasks take one message
-each, as a handler does; "100 in a request" is the most that calls without handlers can do. Each other library processes
-as many tasks in a process of its own; its row says what it stores, and how.
+each, as a handler does; "100 in a request" is the most that calls without handlers can do. A worker's requests have as
+many messages as it has slots, so each worker has raw calls of that size beside it. Each other library processes as many
+tasks in a process of its own; its row says what it stores, and how.
+
+processor_us: processor time of this process for a message; of the embedded queue, too, but not of a server.
 """
 
 import shutil
@@ -10,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.util import find_spec
-from time import perf_counter
+from time import perf_counter, process_time
 
 import trio
 
@@ -22,6 +26,7 @@ from forq_trio import AsyncForqClient, Broker, NewMessage
 from forq_trio.worker import Worker
 
 SLOTS = 32
+SLOTS_MANY = 100
 STORE_BATCH = 1_000
 Source = Broker | AsyncForqClient
 
@@ -46,11 +51,13 @@ async def _embedded(context: Context) -> list[Row]:
 
 async def _measure(context: Context, name: str, source: Source) -> list[Row]:
     count = context.settings.feature_messages
-    best: dict[str, float] = {}
+    best: dict[str, tuple[float, float]] = {}
     steps: dict[str, Callable[[Source, str], Awaitable[None]]] = {
         f"raw, {SLOTS} tasks": _raw,
-        "raw, 100 in a request": _raw_batches,
-        f"worker, {SLOTS} slots": _worker,
+        f"raw, {SLOTS} in a request": partial(_raw_batches, SLOTS),
+        f"worker, {SLOTS} slots": partial(_worker, SLOTS),
+        f"raw, {SLOTS_MANY} in a request": partial(_raw_batches, SLOTS_MANY),
+        f"worker, {SLOTS_MANY} slots": partial(_worker, SLOTS_MANY),
     }
     for _ in range(context.settings.rounds):
         for step, work in steps.items():
@@ -58,13 +65,20 @@ async def _measure(context: Context, name: str, source: Source) -> list[Row]:
             for start in range(0, count, STORE_BATCH):
                 messages = [NewMessage(context.content)] * min(STORE_BATCH, count - start)
                 await source.produce_many(queue, messages)
-            began = perf_counter()
+            began, busy = perf_counter(), process_time()
             await work(source, queue)
-            best[step] = max(best.get(step, 0), count / (perf_counter() - began))
-    raw = best[f"raw, {SLOTS} tasks"]
+            measured = count / (perf_counter() - began), (process_time() - busy) / count
+            best[step] = max(best.get(step, measured), measured)
+    raw, _ = best[f"raw, {SLOTS} tasks"]
     return [
-        {"source": name, "step": step, "messages_per_second": round(rate, 1), "of_raw": round(rate / raw, 2)}
-        for step, rate in best.items()
+        {
+            "source": name,
+            "step": step,
+            "messages_per_second": round(rate, 1),
+            "of_raw": round(rate / raw, 2),
+            "processor_us": round(seconds * 1e6, 1),
+        }
+        for step, (rate, seconds) in best.items()
     ]
 
 
@@ -78,15 +92,15 @@ async def _raw(source: Source, queue: str) -> None:
             nursery.start_soon(work)
 
 
-async def _raw_batches(source: Source, queue: str) -> None:
-    while deliveries := await source.receive(queue, max_messages=100, wait_ms=0):
+async def _raw_batches(messages: int, source: Source, queue: str) -> None:
+    while deliveries := await source.receive(queue, max_messages=messages, wait_ms=0):
         await source.ack(queue, [each.receipt for each in deliveries])
 
 
-async def _worker(source: Source, queue: str) -> None:
+async def _worker(slots: int, source: Source, queue: str) -> None:
     app = Worker(source)
 
-    @app.on(queue, concurrency=SLOTS)
+    @app.on(queue, concurrency=slots)
     async def handle(content: str) -> None: ...
 
     await app.drain()

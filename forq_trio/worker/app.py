@@ -19,8 +19,9 @@ from forq_trio.model.errors import CallerError, ForqError, WrongKey
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted
 from forq_trio.outbox.relay import Relay, RelayTarget, check_source
+from forq_trio.worker.calls import Middleware
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
-from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
+from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from itertools import starmap
 
 import anyio
@@ -121,25 +121,43 @@ Shorten = Callable[[Job, float], Awaitable[None]]
 
 
 class Run:
-    """One call of a handler, with a job or a batch of jobs. Its cancel scope ends with the first of their leases.
+    """Calls of a handler, one after the other, each with a job or a batch of jobs.
 
-    timeout: seconds after which the handler is cancelled in any case.
+    They share a cancel scope: to enter one takes longer (15 µs) than all else that a worker does for a message. Its
+    deadline is the first end of a lease of the current call, or of its time. The call that it cancels is the last one.
+
+    timeout: seconds after which a call is cancelled in any case; None for no such bound.
     """
 
-    def __init__(self, jobs: Sequence[Job], timeout: float = math.inf) -> None:
-        self.jobs = list(jobs)
+    def __init__(self, timeout: float | None) -> None:
+        self.scope = anyio.CancelScope()
+        self.jobs: list[Job] = []  # of the current call
+        self.in_thread = False  # whether the current call is in a thread
+        self.timeout_at = math.inf  # on the event loop's clock
+        self._timeout = timeout
+
+    def begin(self, jobs: list[Job]) -> None:
+        """Begin a call."""
+        self.jobs = jobs
         self.in_thread = False
-        self.timeout_at = math.inf if timeout == math.inf else anyio.current_time() + timeout
-        for job in self.jobs:
+        if self._timeout is not None:
+            self.timeout_at = anyio.current_time() + self._timeout
+        for job in jobs:
             job.lease.run = self
-        self.scope = anyio.CancelScope(deadline=self._ends_at())
+        self.refresh()
+
+    def end(self) -> list[Job]:
+        """End the call: what becomes of the leases of its jobs, which are returned, cancels nothing now."""
+        jobs, self.jobs = self.jobs, []
+        for job in jobs:
+            job.lease.run = None
+        return jobs
 
     def refresh(self) -> None:
         """Set the deadline of the cancel scope to the earliest end of a lease."""
-        self.scope.deadline = self._ends_at()
-
-    def _ends_at(self) -> float:
-        return min(self.timeout_at, *[job.lease.ends_at for job in self.jobs])
+        ends_at = min(self.timeout_at, *[job.lease.ends_at for job in self.jobs])
+        if ends_at != self.scope.deadline:  # to set it costs more than to read it, and messages come together
+            self.scope.deadline = ends_at
 
     def note_lost_leases(self) -> bool:
         """Mark the jobs whose leases have ended as lost; returns whether there are any."""

@@ -5,24 +5,26 @@
 A slot is busy from the claim until the settlement is answered, so no more messages are in process than there are slots.
 Draining only cancels the claim, and running handlers go on. Cancelling the loop cancels the handlers and releases their
 messages, the attempt uncounted.
+
+Messages that were claimed together are handled by one task, one after the other, as long as no handler waits: a task of
+its own for each would cost as much again. While one waits, other tasks take the rest.
 """
 
-import inspect
 import logging
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import anyio
-import anyio.to_thread
-from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Delivery
+from forq_trio.worker.calls import HandlerCalls, Middleware
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases
@@ -33,14 +35,8 @@ from forq_trio.worker.source import Source, gives_up_at, patiently
 
 logger = logging.getLogger("forq_trio.worker")
 
-RELEASE_SECONDS = 2.0
-"""For how long a cancelled worker tries to release its messages, and to settle those that are done."""
-
 INTERRUPTED = object()
 """The result of a handler that was cancelled because a lease was lost."""
-
-CallNext = Callable[[], Awaitable[object]]
-Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 
 class QueueStats(Struct):
@@ -59,17 +55,17 @@ class QueueStats(Struct):
         """Messages that left a slot."""
         return self.handled + self.failed + self.discarded + self.dead + self.lost
 
-    def count(self, settlement: Settlement) -> None:
-        """Count a message that was settled."""
+    def count(self, settlement: Settlement, messages: int) -> None:
+        """Count messages that were settled."""
         match settlement:
             case Settlement(what="ack"):
-                self.handled += 1
+                self.handled += messages
             case Settlement(what="discard"):
-                self.discarded += 1
+                self.discarded += messages
             case Settlement(what="nack", final=True):
-                self.dead += 1
+                self.dead += messages
             case Settlement(what="nack"):
-                self.failed += 1
+                self.failed += messages
 
 
 class QueueLoop:
@@ -91,21 +87,25 @@ class QueueLoop:
         middleware: Sequence[Middleware] = (),
     ) -> None:
         self.handler = handler
-        self.queue = handler.queue
         self.stats = stats
         self.leases = JobLeases(source, handler.queue, lease_ms)
         self._source = source
         self._slots = slots
-        self._attempts_max = attempts_max
-        self._tries_max = tries_max
-        self._middleware = tuple(middleware)
+        self._attempts_max = math.inf if attempts_max is None else attempts_max
+        self._tries_max = math.inf if tries_max is None else tries_max
+        self._calls = HandlerCalls(handler, middleware, slots.most)
         self._claiming = anyio.CancelScope()
-        self._idle = anyio.Event()
-        self._ready: deque[list[Job]] = deque()
-        self._resting: list[anyio.Event] = []
-        self._threads = anyio.CapacityLimiter(slots.most)
-        self._thread_scopes: set[anyio.CancelScope] = set()
+        self._ready: deque[list[Job]] = deque()  # claimed, and not begun: the jobs of one slot each
+        self._resting: list[anyio.Event] = []  # tasks that wait for jobs
+        self._sharing: dict[Job, list[Job]] = {}  # jobs that are not settled, with those that share the slot
+        self._tasks = anyio.create_task_group()
+        self._settler = Settler(source, handler.queue, self._tasks, self._settled)
         stats.slots = slots.most
+
+    @property
+    def queue(self) -> str:
+        """The name of the queue."""
+        return self.handler.queue
 
     def drain(self) -> None:
         """Stop claiming; `run` returns when all running handlers are done."""
@@ -113,8 +113,7 @@ class QueueLoop:
 
     def abandon_threads(self) -> None:
         """Stop waiting for handlers that run in threads."""
-        for scope in tuple(self._thread_scopes):
-            scope.cancel()
+        self._calls.abandon_threads()
 
     async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
@@ -122,49 +121,44 @@ class QueueLoop:
         failed: called at once with the error of a claim that cannot be repeated; running handlers may finish.
         Cancelled: handlers are cancelled, and their messages released.
         """
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.leases.run)
-            settler = Settler(self._source, self.queue, tasks)
-            try:
-                with self._claiming:
-                    await self._claim_all(tasks, settler, stop_when_empty=stop_when_empty)
-            except ForqError as error:
-                failed(error)
-            finally:
-                await self._until_idle()  # noqa: ASYNC102  cancelled, what runs is cancelled, too
-            tasks.cancel_scope.cancel()
+        try:
+            async with self._tasks:
+                self._tasks.start_soon(self.leases.run)
+                try:
+                    with self._claiming:
+                        await self._claim_all(stop_when_empty=stop_when_empty)
+                except ForqError as error:
+                    failed(error)
+                finally:
+                    await self._until_idle()  # noqa: ASYNC102  cancelled, what runs is cancelled, too
+                self._tasks.cancel_scope.cancel()
+        finally:
+            self.stats.running = 0
 
     async def _until_idle(self) -> None:
         while self._slots.busy:
-            idle = self._idle = anyio.Event()
-            await idle.wait()
+            await self._slots.one_freed()
 
-    async def _claim_all(self, tasks: TaskGroup, settler: Settler, *, stop_when_empty: bool) -> None:
+    async def _claim_all(self, *, stop_when_empty: bool) -> None:
         batch = self.handler.options.batch
         asked = self._slots.worth_asking(full=True)
         while True:
             asked = await self._slots.take(1 if batch else min(asked, limits.RECEIVE_BATCH_MAX))
-            runs: list[list[Delivery]] = []
+            filled = 0
             asked_at = anyio.current_time()
             try:
                 found = await self._receive(batch or asked, stop_when_empty=stop_when_empty)
-                runs = [found] if batch and found else [[each] for each in found]
+                filled = min(asked, len(found))
             finally:
-                for _ in range(asked - len(runs)):
-                    self._free_slot()
-            for jobs in map(self._jobs, runs):
-                self.leases.hold(jobs)
-                self._ready.append(jobs)
-                if self._resting:
-                    self._resting.pop().set()
-                else:
-                    tasks.start_soon(self._work, settler)
-            if stop_when_empty and not runs:
+                self._free_slots(asked - filled)
+            if found:
+                await self._take_on(self._jobs(found))
+            elif stop_when_empty:
                 if self._slots.busy:
                     await self._slots.one_freed()
                 elif anyio.current_time() < asked_at + limits.DEFERRED_CLAIM_SECONDS:
                     return  # a claim that took longer may not have seen the whole queue
-            asked = self._slots.worth_asking(full=len(runs) == asked)
+            asked = self._slots.worth_asking(full=filled == asked)
 
     async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
         """Claim up to `most` messages."""
@@ -197,107 +191,115 @@ class QueueLoop:
 
     def _attempts_of(self, delivery: Delivery) -> float:
         """How often a message may be tried: the smaller of its own bound (or the queue's) and the handler's."""
-        bounds = (
-            self._attempts_max if delivery.max_attempts is None else delivery.max_attempts,
-            self._tries_max,
-        )
-        return min((bound for bound in bounds if bound is not None), default=math.inf)
+        own = self._attempts_max if delivery.max_attempts is None else delivery.max_attempts
+        return min(own, self._tries_max)
 
-    async def _work(self, settler: Settler) -> None:
-        """Process claimed messages, then sleep until there are more: it costs more to start a task than to wake one."""
+    async def _take_on(self, jobs: list[Job]) -> None:
+        """Have claimed jobs handled.
+
+        If handlers wait, as far as calls have shown since the last claim, each slot gets a task. Else one task begins,
+        and others take what it leaves when its handler does wait.
+        """
+        self.leases.hold(jobs)
+        self.stats.running += len(jobs)
+        slots = [jobs] if self.handler.options.batch else [[job] for job in jobs]
+        self._sharing.update((job, sharing) for sharing in slots for job in sharing)
+        self._ready.extend(slots)
+        self._wake(len(slots) if self._calls.overlapped else 1)
+        self._calls.overlapped = False
+        try:
+            for _ in range(2):  # tasks take turns in any order: after two passes of the loop it has begun
+                await anyio.lowlevel.checkpoint()
+        finally:
+            self._wake(len(self._ready))
+
+    def _wake(self, tasks: int) -> None:
+        for _ in range(tasks):
+            if self._resting:
+                self._resting.pop().set()
+            else:
+                self._tasks.start_soon(self._work)
+
+    async def _work(self) -> None:
+        """Process claimed jobs, then sleep until there are more: it costs more to start a task than to wake one."""
         while True:
-            while self._ready:
-                await self._process(self._ready.popleft(), settler)
-            wake = anyio.Event()
-            self._resting.append(wake)
+            run = Run(self.handler.options.timeout)
             try:
-                await wake.wait()
-            except BaseException:  # cancelled while it was being woken: the claimed messages are released
-                while self._ready:
-                    await self._process(self._ready.popleft(), settler)  # noqa: ASYNC102  cancelled as well
+                with run.scope:
+                    await anyio.lowlevel.checkpoint_if_cancelled()  # then none of them is begun
+                    while self._ready:
+                        await self._process(self._ready.popleft(), run)
+                if run.jobs:
+                    self._settle(run, self._interruption(run))
+                else:
+                    wake = anyio.Event()
+                    self._resting.append(wake)
+                    await wake.wait()
+            except BaseException:
+                self._resting.clear()  # all are cancelled: jobs that are claimed just now need a new task
+                for job in chain(run.jobs, *self._ready):
+                    self._settler.settle(job, RELEASE)
+                self._ready.clear()
                 raise
 
-    async def _process(self, jobs: list[Job], settler: Settler) -> None:
-        """Process the jobs of one slot. No error of a handler leaves this method."""
-        self.stats.running += len(jobs)
-        settlements = dict.fromkeys(jobs, RELEASE)
+    async def _process(self, jobs: list[Job], run: Run) -> None:
+        """Process the jobs of one slot. Only the cancellation of the run or of the worker is raised."""
+        readable, payloads = self._read(jobs)
+        if not readable:
+            return
+        run.begin(readable)
         try:
-            settlements = await self._handle(jobs)
-            await self._settle(settlements, settler)
-        except BaseException:
-            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
-                await settler.settle_now({job: said for job, said in settlements.items() if not job.lost})
-            raise
-        finally:
-            self.leases.let_go(jobs)
-            self.stats.running -= len(jobs)
-            self._free_slot()
+            result = await self._calls.call(run, payloads)
+            await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
+        except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
+            if _ends_program(error):
+                raise
+            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
+            result = error
+            if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
+                result = RuntimeError("the handler was cancelled, but not by its worker")
+        self._settle(run, result)
 
-    def _free_slot(self) -> None:
-        self._slots.release(1)
-        if self._slots.busy == 0:
-            self._idle.set()
-
-    async def _handle(self, jobs: list[Job]) -> dict[Job, Settlement]:
-        """Call the handler; returns the settlement of each job whose lease was not lost."""
-        settlements: dict[Job, Settlement] = {}
-        payloads: list[Any] = []
+    def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
+        """The jobs whose contents fit, with their payloads. The others become dead letters."""
         readable: list[Job] = []
+        payloads: list[Any] = []
         for job in jobs:
             try:
                 payloads.append(self.handler.payload.decode(job.content))
                 readable.append(job)
             except Exception as error:
-                settlements[job] = self._misfit(job, error)
-        if readable:
-            results = await self._call(readable, payloads)
-            for job, result in zip(readable, results, strict=True):
-                if job.lost:
-                    self._note_lost(job)
-                else:
-                    settlements[job] = self._settlement(result, job)
-        return settlements
+                reason = storable_reason(f"the content does not fit the handler's payload: {text_of(error)}")
+                logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
+                self._settler.settle(job, Settlement("nack", reason=reason, final=True))
+        return readable, payloads
 
-    def _settlement(self, result: object, job: Job) -> Settlement:
-        if result is INTERRUPTED:
-            return RELEASE
-        return self.handler.settlement(result, job)
+    def _interruption(self, run: Run) -> object:
+        """The result of a call that its run cancelled."""
+        if run.note_lost_leases():
+            return INTERRUPTED  # for the rest of a batch, too: what the handler has done is not known
+        if anyio.current_time() < run.timeout_at:
+            return TimeoutError("the lease was extended too late")
+        return TimeoutError(f"the handler took longer than {self.handler.options.timeout:g} s")
 
-    def _misfit(self, job: Job, error: Exception) -> Settlement:
-        reason = storable_reason(f"the content does not fit the handler's payload: {text_of(error)}")
-        logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
-        return Settlement("nack", reason=reason, final=True)
-
-    async def _call(self, jobs: list[Job], payloads: list[Any]) -> list[object]:
-        """Call the handler; returns its result or error for each job. Only the worker's cancellation is raised."""
-        timeout = self.handler.options.timeout
-        run = Run(jobs, math.inf if timeout is None else timeout)
-        result: object = None
-        try:
-            with run.scope:
-                result = await self._through_middleware(run, payloads)
-            await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
-        except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
-            if _ends_program(error):
-                raise
-            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
-            result = error
-            if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
-                result = RuntimeError("the handler was cancelled, but not by its worker")
-        if run.scope.cancel_called:
-            if run.note_lost_leases():
-                # This includes the rest of a batch: what the handler has done is not known.
-                return [INTERRUPTED] * len(jobs)
-            if anyio.current_time() < run.timeout_at:
-                result = TimeoutError("the lease was extended too late")
+    def _settle(self, run: Run, result: object) -> None:
+        """Settle the jobs of a call by what it returned or raised."""
+        jobs = run.end()
+        if isinstance(result, BaseException):
+            self._log(jobs[0], result)
+        for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
+            if job.lost:
+                self._note_lost(job)
+                self._end([job])
             else:
-                result = TimeoutError(f"the handler took longer than {timeout:g} s")
-        first = jobs[0]
+                self._settler.settle(job, self._settlement(each, job))
+
+    def _log(self, first: Job, result: BaseException) -> None:
         if isinstance(result, Discard):
             logger.warning(
                 "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
             )
-        elif isinstance(result, BaseException):
+        else:
             logger.warning(
                 "%s: attempt %d of %s failed: %s%s",
                 self.queue,
@@ -306,50 +308,18 @@ class QueueLoop:
                 reason_of(result),
                 frames_of(result),
             )
-        return self.handler.results(result, len(jobs))
 
-    async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:
-        if not self._middleware:
-            return await self._call_function(run, payloads)
-        first = run.jobs[0]
+    def _settlement(self, result: object, job: Job) -> Settlement:
+        if result is INTERRUPTED:
+            return RELEASE
+        return self.handler.settlement(result, job)
 
-        async def call_next(index: int) -> object:
-            if index == len(self._middleware):
-                return await self._call_function(run, payloads)
-            return await self._middleware[index](first, lambda: call_next(index + 1))
-
-        return await call_next(0)
-
-    async def _call_function(self, run: Run, payloads: list[Any]) -> object:
-        handler = self.handler
-        given: list[Any] = [payloads, run.jobs] if handler.options.batch else [payloads[0], run.jobs[0]]
-        arguments = given if handler.takes_job else given[:1]
-        if not handler.in_thread:
-            return await handler.function(*arguments)
-        for result in await self._call_in_thread(run, arguments):
-            return (
-                await result if inspect.isawaitable(result) else result
-            )  # a plain function around an async one
-        return None
-
-    async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
-        """The result in a list; an empty list if the worker no longer waits for the thread.
-
-        Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
-        """
-        run.in_thread = True
-        with anyio.CancelScope(shield=True) as scope:
-            self._thread_scopes.add(scope)
-            try:
-                return await anyio.to_thread.run_sync(
-                    lambda: [self.handler.function(*arguments)], limiter=self._threads, abandon_on_cancel=True
-                )
-            finally:
-                self._thread_scopes.discard(scope)
-        for job in run.jobs:  # their thread goes on: nobody else gets them before the lease ends
-            logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
-            job.lease.lost = True
-        return []
+    def _settled(self, settlement: Settlement, jobs: list[Job], current: set[str]) -> None:
+        refused = [job for job in jobs if job.receipt not in current]
+        for job in refused:
+            self._note_lost(job)
+        self.stats.count(settlement, len(jobs) - len(refused))
+        self._end(jobs)
 
     def _note_lost(self, job: Job) -> None:
         job.lease.lost = True
@@ -361,20 +331,20 @@ class QueueLoop:
             job.attempt,
         )
 
-    async def _settle(self, settlements: dict[Job, Settlement], settler: Settler) -> None:
-        if len(settlements) == 1:
-            ((job, settlement),) = settlements.items()
-            await self._settle_one(job, settlement, settler)
-            return
-        async with anyio.create_task_group() as tasks:
-            for job, settlement in settlements.items():
-                tasks.start_soon(self._settle_one, job, settlement, settler)
+    def _end(self, jobs: list[Job]) -> None:
+        """Let go of jobs, and free the slots in which none is left."""
+        self.leases.let_go(jobs)
+        freed = 0
+        for job in jobs:
+            sharing = self._sharing.pop(job)
+            sharing.remove(job)
+            freed += not sharing
+            self.stats.running -= 1
+        self._free_slots(freed)
 
-    async def _settle_one(self, job: Job, settlement: Settlement, settler: Settler) -> None:
-        if await settler.settle(job, settlement):
-            self.stats.count(settlement)
-        else:
-            self._note_lost(job)
+    def _free_slots(self, number: int) -> None:
+        if number:
+            self._slots.release(number)
 
 
 def _ends_program(error: BaseException) -> bool:

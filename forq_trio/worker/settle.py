@@ -1,6 +1,7 @@
 """Settlements of many handlers share requests: while one request is under way, the next ones gather."""
 
 import logging
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskGroup
@@ -14,76 +15,76 @@ from forq_trio.worker.source import Source, patiently
 
 logger = logging.getLogger("forq_trio.worker")
 
+RELEASE_SECONDS = 2.0
+"""For how long a cancelled worker tries to release its messages, and to settle those that are done."""
 
-class _Request:
-    """Jobs that are settled together. current: the receipts that were."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.current: set[str] = set()
-        self.answered = anyio.Event()
+Settled = Callable[[Settlement, list[Job], set[str]], None]
+"""Is called with jobs that were settled together, and the receipts of those that are settled durably now."""
 
 
 class Settler:
     """Settles the jobs of one queue. Requests are made by tasks of `tasks`."""
 
-    def __init__(self, source: Source, queue: str, tasks: TaskGroup) -> None:
+    def __init__(self, source: Source, queue: str, tasks: TaskGroup, settled: Settled) -> None:
         self._source = source
         self._queue = queue
         self._tasks = tasks
-        self._gathered: dict[Settlement, list[_Request]] = {}
+        self._settled = settled
+        self._gathered: dict[Settlement, list[Job]] = {}
 
-    async def settle(self, job: Job, settlement: Settlement) -> bool:
-        """Settle a job: True once that is durable, False if its receipt is not current or the time was too short.
+    def settle(self, job: Job, settlement: Settlement) -> None:
+        """Settle a job soon; `settled` is told of it, unless the worker is cancelled.
 
-        It is tried until the job's lease ends. Cancelled: the job may or may not be settled.
+        It is tried until the job's lease ends. If the worker is cancelled, it is tried once more, at once: the job may
+        or may not be settled then.
         """
         gathered = self._gathered.get(settlement)
         if gathered is None:
-            gathered = self._gathered[settlement] = [_Request()]
-            self._tasks.start_soon(self._send_all, settlement)
-        if not gathered or len(gathered[-1].jobs) == limits.RECEIPTS_BATCH_MAX:
-            gathered.append(_Request())
-        request = gathered[-1]
-        request.jobs.append(job)
-        await request.answered.wait()
-        return job.receipt in request.current
+            gathered = self._gathered[settlement] = []
+            self._tasks.start_soon(self._send_all, settlement, gathered)
+        gathered.append(job)
 
-    async def settle_now(self, settlements: dict[Job, Settlement]) -> None:
-        """Settle jobs at once, without waiting for others. It is tried once; if it fails, their leases run out."""
-        receipts: dict[Settlement, list[str]] = {}
-        for job, settlement in settlements.items():
-            receipts.setdefault(settlement, []).append(job.receipt)
-        for settlement, those in receipts.items():
-            try:
-                await self._request(settlement, those)
-            except ForqError as error:
-                logger.warning("%s: %s of %d failed: %s", self._queue, settlement.what, len(those), error)
+    async def _send_all(self, settlement: Settlement, gathered: list[Job]) -> None:
+        try:
+            while gathered:
+                jobs = gathered[: limits.RECEIPTS_BATCH_MAX]
+                current = await self._send(settlement, jobs)
+                del gathered[: len(jobs)]
+                self._settled(settlement, jobs, current)
+        except BaseException:
+            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
+                await self._send_once(settlement, gathered)
+            raise
+        finally:
+            del self._gathered[settlement]
 
-    async def _send_all(self, settlement: Settlement) -> None:
-        gathered = self._gathered[settlement]
-        while gathered:
-            request = gathered.pop(0)
-            try:
-                await self._send(settlement, request)
-            finally:
-                request.answered.set()
-        del self._gathered[settlement]
-
-    async def _send(self, settlement: Settlement, request: _Request) -> None:
-        receipts = [job.receipt for job in request.jobs]
+    async def _send(self, settlement: Settlement, jobs: list[Job]) -> set[str]:
+        """The receipts of the jobs that are settled; of the others they are not current, or the time was too short."""
+        receipts = [job.receipt for job in jobs]
         problem = f"{self._queue}: {settlement.what} of {len(receipts)} failed"
         try:
             results = await patiently(
                 self._source,
                 lambda: self._request(settlement, receipts),
                 problem,
-                until=lambda: max(job.lease.ends_at for job in request.jobs),
+                until=lambda: max(job.lease.ends_at for job in jobs),
             )
         except ForqError as error:
             logger.error("%s: %s", problem, error)
-        else:
-            request.current.update(result.receipt for result in results if result.ok)
+            return set()
+        return {result.receipt for result in results if result.ok}
+
+    async def _send_once(self, settlement: Settlement, gathered: list[Job]) -> None:
+        """Settle jobs, also those that come meanwhile. If it fails, their leases run out."""
+        while gathered:
+            jobs = gathered[: limits.RECEIPTS_BATCH_MAX]
+            receipts = [job.receipt for job in jobs if not job.lost]
+            try:
+                if receipts:
+                    await self._request(settlement, receipts)
+            except ForqError as error:
+                logger.warning("%s: %s of %d failed: %s", self._queue, settlement.what, len(receipts), error)
+            del gathered[: len(jobs)]
 
     async def _request(self, settlement: Settlement, receipts: list[str]) -> list[ReceiptResult]:
         source, queue = self._source, self._queue

@@ -1,0 +1,90 @@
+"""Calls of a handler: through the middleware, on the event loop or in a thread."""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from forq_trio.worker.handlers import Handler
+from forq_trio.worker.jobs import Job, Run
+
+logger = logging.getLogger("forq_trio.worker")
+
+CallNext = Callable[[], Awaitable[object]]
+Middleware = Callable[[Job, CallNext], Awaitable[object]]
+
+
+class HandlerCalls:
+    """Calls a handler, in at most `threads_max` threads if it is a plain function."""
+
+    def __init__(
+        self, handler: Handler[..., Any], middleware: Sequence[Middleware], threads_max: int
+    ) -> None:
+        self.overlapped = True  # whether a call has begun beside another one, since somebody set it to False
+        self._under_way = 0
+        self._handler = handler
+        self._middleware = tuple(middleware)
+        self._threads = anyio.CapacityLimiter(threads_max)
+        self._thread_scopes: set[anyio.CancelScope] = set()
+
+    def abandon_threads(self) -> None:
+        """Stop waiting for handlers that run in threads."""
+        for scope in tuple(self._thread_scopes):
+            scope.cancel()
+
+    async def call(self, run: Run, payloads: list[Any]) -> object:
+        """What the handler returned for the jobs of a run. Raises what it raises."""
+        self.overlapped = self.overlapped or self._under_way > 0
+        self._under_way += 1
+        try:
+            return await self._through_middleware(run, payloads)
+        finally:
+            self._under_way -= 1
+
+    async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:
+        if not self._middleware:
+            return await self._call_function(run, payloads)
+        first = run.jobs[0]
+
+        async def call_next(index: int) -> object:
+            if index == len(self._middleware):
+                return await self._call_function(run, payloads)
+            return await self._middleware[index](first, lambda: call_next(index + 1))
+
+        return await call_next(0)
+
+    async def _call_function(self, run: Run, payloads: list[Any]) -> object:
+        handler = self._handler
+        given: list[Any] = [payloads, run.jobs] if handler.options.batch else [payloads[0], run.jobs[0]]
+        arguments = given if handler.takes_job else given[:1]
+        if not handler.in_thread:
+            return await handler.function(*arguments)
+        for result in await self._call_in_thread(run, arguments):
+            return (
+                await result if inspect.isawaitable(result) else result
+            )  # a plain function around an async one
+        return None
+
+    async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
+        """The result in a list; an empty list if the worker no longer waits for the thread.
+
+        Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
+        """
+        run.in_thread = True
+        with anyio.CancelScope(shield=True) as scope:
+            self._thread_scopes.add(scope)
+            try:
+                return await anyio.to_thread.run_sync(
+                    lambda: [self._handler.function(*arguments)],
+                    limiter=self._threads,
+                    abandon_on_cancel=True,
+                )
+            finally:
+                self._thread_scopes.discard(scope)
+        for job in run.jobs:  # their thread goes on: nobody else gets them before the lease ends
+            logger.error("%s: %s is left to its thread, until its lease ends", self._handler.queue, job.id)
+            job.lease.lost = True
+        return []
