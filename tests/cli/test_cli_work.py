@@ -221,7 +221,7 @@ def test_which_directory_is_watched(here: Path):
 
 def test_a_change_starts_the_worker_again_also_after_an_error(tmp_path: Path, capfd: pytest.CaptureFixture):
     """The looks of watchfiles are given by hand: a change, then nothing until the process has ended."""
-    file = tmp_path / "program.py"
+    file, begun = tmp_path / "program.py", tmp_path / "begun"
     file.write_text("raise SystemExit('broken')")
     reloader = Reloader([sys.executable, "-S", str(file)])
 
@@ -229,8 +229,10 @@ def test_a_change_starts_the_worker_again_also_after_an_error(tmp_path: Path, ca
         reloader._process.wait()
         yield set()
         yield set()
-        file.write_text("import signal; signal.pause()")
+        file.write_text(f"import signal; open({str(begun)!r}, 'w'); signal.pause()")
         yield {(1, str(file))}
+        while not begun.exists():
+            pass
         file.write_text("print('begun')")
         yield {(1, str(file))}
         reloader._process.wait()

@@ -3,149 +3,23 @@
 The disk has a size, and what the files of the database take is what is gone from it. Checkpoints run as they would.
 """
 
-import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from threading import Semaphore
-from typing import Any
 
 import pytest
 import trio
 
-from forq_trio.jobs.checkpointer import Checkpointer
-from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.disk_space import LOG_SHARE
-from forq_trio.jobs.housekeeping import Housekeeping
-from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.model import limits
-from forq_trio.model.commands import (
-    Cancel,
-    DropPages,
-    LeaseMessages,
-    MoveBack,
-    OpenConsumer,
-    ProduceMany,
-    Purge,
-    SettleLease,
-)
-from forq_trio.model.consumers.types import PipelineConsumer, Settling
+from forq_trio.model.commands import Cancel, DropPages, ProduceMany, Purge
+from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import MessageInFlight, StorageFull
 from forq_trio.model.limits import KIB, MIB
-from forq_trio.model.logs.types import LogName
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.engine import SqliteEngine
-from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.write_ahead_log import CheckpointResult
-from forq_trio.telemetry.counters import Counters
-from forq_trio.writer_actor import WriterActor
 from reliability.disk.faulty import FaultyDisk
+from reliability.disk.guarded import BODY, DISK, IDLE_MS, KEEP, Server
 from support.actors import TrioClock, all_idle, running_writer, until
-from support.words import ack, claim, send
-
-KEEP = 4 * MIB
-LOGS: tuple[LogName, ...] = ("history", "events")
-DISK = 24 * MIB
-BODY = 100 * KIB
-IDLE_MS = limits.CONSUMER_IDLE_SECONDS_MIN * limits.SECOND_MS
-
-
-class Server:
-    """A writer with its guard and checkpointer. low: the least that was free beside the reserve file.
-    ids: of the messages that filled the disk."""
-
-    def __init__(self, directory: Path, settings: EngineSettings | None = None) -> None:
-        self.directory = directory
-        self.low = DISK
-        self.ids: list[str] = []
-        self.writer: WriterActor
-        self.counters = Counters()
-        self.guard: DiskGuard
-        self.house = Housekeeping()
-        self.engine = SqliteEngine(str(directory / "forq.db"), settings or EngineSettings())
-
-    def free_bytes(self, _directory: Path) -> int:
-        taken = sum(entry.stat().st_size for entry in os.scandir(self.directory))
-        self.low = min(self.low, DISK - taken)
-        return DISK - taken
-
-    def reserve_bytes(self) -> int:
-        return os.path.getsize(self.engine.log.reserve_path)
-
-    async def start(self, nursery: trio.Nursery, keep_bytes: int = KEEP) -> None:
-        self.guard = self.house.disk_guard = DiskGuard(
-            self.engine.log, self.writer, TrioClock(), self.counters, keep_bytes, self.free_bytes
-        )
-        nursery.start_soon(self.guard.run)
-        await until(
-            lambda: self.guard._reserve.exists is bool(keep_bytes) and not self.writer.storage.sends_refused
-        )
-
-    def checkpoints(self, nursery: trio.Nursery) -> None:
-        checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.checkpointed)
-        self.house.checkpointer = checkpointer
-        self.guard.checkpoint_soon = checkpointer.hurry
-        nursery.start_soon(checkpointer.run)
-
-    def retain(self, nursery: trio.Nursery) -> None:
-        """Run the jobs that shorten the logs, which give way to sends."""
-        bounds = {
-            log: BytesBound(64 * MIB, lambda: self.writer.storage.sends_refused, grows=log == "history")
-            for log in LOGS
-        }
-        jobs = {
-            log: (retention_job(self.writer, TrioClock(), log, Retention(), bounds[log]), bounds[log])
-            for log in LOGS
-        }
-        self.house.retention = BytesWatch(self.writer.snapshot, jobs)
-        self.guard.give_way = self.house.retention.give_way
-        for job, _ in jobs.values():
-            nursery.start_soon(job.run)
-
-    async def fill(self, **fields: Any) -> int:
-        """Send until it is refused; returns how many were stored."""
-        stored = 0
-        while True:
-            try:
-                self.ids.append((await self.writer.execute(send(BODY * "x", **fields))).id)
-            except StorageFull:
-                return stored
-            stored += 1
-            self.free_bytes(self.directory)
-            await all_idle()
-
-    async def consume(self, count: int) -> None:
-        for _ in range(count):
-            (held,) = await self.writer.execute(claim(most=1))
-            assert await self.writer.execute(ack(held)) == (True,)
-        await all_idle()
-
-    async def lease(self, number: int = 1) -> PipelineConsumer:
-        """Lease all that is ready to a consumer."""
-        if number == 1:
-            await self.writer.execute(OpenConsumer("q", "spark", IDLE_MS))
-        step = LeaseMessages("q", "spark", 1, number, 10_000, limits.CONSUMER_LEASE_BYTES_MAX)
-        while True:
-            consumer = await self.writer.execute(step)
-            self.free_bytes(self.directory)
-            if consumer.open is None or consumer.complete:
-                return consumer
-            await all_idle()
-
-    async def settle(self, how: Settling) -> None:
-        step = SettleLease("q", "spark", None, 1, how)
-        while (await self.writer.execute(step)).open is not None:
-            self.free_bytes(self.directory)
-            await self.house.checkpointer.run_now()
-
-    async def move_back(self) -> None:
-        """What a read of all leased messages does."""
-        try:
-            await self.writer.execute(MoveBack("q", 0, limits.SEQUENCE_MAX))
-        finally:
-            self.free_bytes(self.directory)
-            await all_idle()
+from support.words import send
 
 
 @pytest.fixture
@@ -396,72 +270,6 @@ async def test_a_history_gives_way_to_sends(quick_path, mock_clock) -> None:
         assert stored // 2 < left < stored
         assert server.low > 0
         assert server.reserve_bytes() == KEEP
-        nursery.cancel_scope.cancel()
-
-
-class SlowCheckpoints:
-    """Checkpoints that end only once the log has grown by `pages` meanwhile, or the writer waits for them."""
-
-    def __init__(self, log: SqliteLog, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._log, self._pages = log, pages
-        self._checkpoint, self._paused = log.checkpoint, WriterActor.paused
-        self._ends, self._all_end = Semaphore(0), False
-        self._begun_pages: int | None = None  # while one waits
-        self.ended = 0
-        monkeypatch.setattr(log, "checkpoint", self.checkpoint)
-        monkeypatch.setattr(WriterActor, "paused", lambda writer: self.paused(writer))
-
-    def checkpoint(self, **how: bool) -> CheckpointResult:
-        result = self._checkpoint(**how)
-        self._begun_pages = self._log.pages()
-        if not self._all_end:
-            self._ends.acquire()
-        self._begun_pages = None
-        self.ended += 1
-        return result
-
-    @asynccontextmanager
-    async def paused(self, writer: WriterActor) -> AsyncIterator[None]:
-        async with self._paused(writer):
-            self.let_end()
-            yield
-            self._ends, self._all_end = Semaphore(0), False
-
-    def let_end(self) -> None:
-        self._all_end = True
-        self._ends.release()
-
-    async def look(self) -> None:
-        """Let the checkpoint end if it is time."""
-        if self._begun_pages is not None and self._log.pages() >= self._begun_pages + self._pages:
-            before = self.ended
-            self._ends.release()
-            await until(lambda: self.ended > before)
-
-
-@pytest.mark.parametrize("pages", [limits.CHECKPOINT_FULL_DISK_PAGES - 10, 10**9])
-async def test_acks_into_a_history_wait_for_a_slow_checkpoint_while_the_disk_is_full(
-    quick_path, mock_clock, monkeypatch, pages
-) -> None:
-    """Each ack makes the log longer by its message, and only a checkpoint lets it start over."""
-    server = Server(quick_path, EngineSettings(history=True))
-    async with (
-        running_writer(server.engine, listener=server.house) as server.writer,
-        trio.open_nursery() as nursery,
-    ):
-        await server.start(nursery)
-        server.checkpoints(nursery)
-        stored = await server.fill()
-        slow = SlowCheckpoints(server.engine.log, pages, monkeypatch)
-        server.house.checkpointer.hurry()
-        for _ in range(stored):
-            (held,) = await server.writer.execute(claim(most=1))
-            assert await server.writer.execute(ack(held)) == (True,)
-            server.free_bytes(server.directory)
-            await slow.look()
-        slow.let_end()
-        await all_idle()
-        assert server.low > 0
         nursery.cancel_scope.cancel()
 
 
