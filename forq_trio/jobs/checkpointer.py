@@ -14,8 +14,8 @@ are refused, a checkpoint is not repeated before the writer is paused, and the w
 grows as much again: else acks would fill the disk.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from time import perf_counter
 
 import trio
@@ -161,15 +161,21 @@ class Checkpointer:
     async def _pause_if_disk_fills(self) -> None:
         await self._fills_disk.wait()
         with suppress(Stopping):
-            async with self._writer.paused():
+            async with self._pause():
                 await trio.sleep_forever()
 
     async def _checkpoint_while_paused(self, *, truncate: bool = False) -> CheckpointResult | None:
+        async with self._pause():
+            return await self._checkpoint(truncate=truncate)
+
+    @asynccontextmanager
+    async def _pause(self) -> AsyncIterator[None]:
         async with self._writer.paused():
             started = perf_counter()
-            result = await self._checkpoint(truncate=truncate)
-            self._counters.checkpoint_pause_seconds.add(perf_counter() - started)
-        return result
+            try:
+                yield
+            finally:
+                self._counters.checkpoint_pause_seconds.add(perf_counter() - started)
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
         """Run one checkpoint in a thread; None if the database refuses it."""

@@ -6,8 +6,8 @@
 So a message is found by its id without an index of all ids. Any other id (of a Forq file, of forq.send, of a version
 before) is in the index `messages_id`, which has only rows whose id does not end with their sequence number.
 
-Who knows about when a message was sent has 24 bits to guess. No right hangs on an id: who may read or settle a message
-by its id may do that with every message of its queue.
+Somebody who knows roughly when a message was sent has 24 bits to guess. No right hangs on an id: whoever may read or
+settle a message by its id may do that with every message of its queue.
 """
 
 from random import getrandbits

@@ -80,4 +80,5 @@ async def test_acks_into_a_history_wait_for_a_slow_checkpoint_while_the_disk_is_
         slow.let_end()
         await all_idle()
         assert server.low > 0
+        assert server.counters.checkpoint_pause_seconds.count > 0
         nursery.cancel_scope.cancel()
