@@ -74,15 +74,26 @@ def deliveries_in(outcomes: Sequence[Any]) -> list[Delivery]:
 
 
 class NotedEngine(ObservedEngine):
-    """Remembers what came of every command that was executed, and what was handed out."""
+    """Remembers what came of every command that was executed, and what was handed out.
 
-    def __init__(self, engine: Engine) -> None:
+    due_times: when each batch said that something is due next. An engine may say an earlier time than another, and so
+    run a batch more, in whose commit callers leave: another one is given these times in the place of its own.
+    """
+
+    def __init__(self, engine: Engine, due_times: Sequence[int | None] | None = None) -> None:
         super().__init__(engine)
         self.done: list[tuple[Any, Any]] = []
         self.handed: list[Delivery] = []
+        self.due_times: list[int | None] = []
+        self._given = due_times
 
     def execute_batch(self, batch: Batch) -> BatchResult:
         result = super().execute_batch(batch)
+        if self._given is not None and len(self.due_times) < len(self._given):
+            given = self._given[len(self.due_times)]
+            assert result.next_due_ms is None or (given is not None and given <= result.next_due_ms)
+            result.next_due_ms = given
+        self.due_times.append(result.next_due_ms)
         self.done += zip(batch.commands, result.outcomes, strict=True)
         self.handed += deliveries_in(result.outcomes)
         self.handed += deliveries_in([deliveries for _, deliveries in result.served])
@@ -95,9 +106,14 @@ class NotedEngine(ObservedEngine):
 class Play:
     """One script on one engine. said: everything that the two engines have to agree on."""
 
-    def __init__(self, engine: Engine, make_writer: type[WriterActor] = WriterActor) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        make_writer: type[WriterActor] = WriterActor,
+        due_times: Sequence[int | None] | None = None,
+    ) -> None:
         self._make_writer = make_writer
-        self.engine = NotedEngine(engine)
+        self.engine = NotedEngine(engine, due_times)
         self.side = Side(self.engine)
         self.clock = TrioClock()
         self.said: list[Any] = []
@@ -190,11 +206,11 @@ class Play:
         self.engine.handed.clear()
 
 
-def play(engine: Engine, script: Sequence[Step], seed: int, **writer: type[WriterActor]) -> list[Any]:
-    play = Play(engine, **writer)
-    # An engine may run a batch more than the other, for a due time that turns out to be later: so commits take no time.
-    run_seeded(seed, lambda _: play.run(script), thread_seconds=(0.0,))
-    return play.said
+def play(engine: Engine, script: Sequence[Step], seed: int, **options: Any) -> Play:
+    played = Play(engine, **options)
+    # Commits take no time: who leaves in one leaves at the same time on both engines.
+    run_seeded(seed, lambda _: played.run(script), thread_seconds=(0.0,))
+    return played
 
 
 @many_trials
@@ -210,9 +226,9 @@ def play(engine: Engine, script: Sequence[Step], seed: int, **writer: type[Write
 def test_both_engines_do_the_same_behind_the_writer(script, seed) -> None:
     """A withdrawn call has no effect, no call takes effect twice, and messages of abandoned claims are ready again."""
     with tempfile.TemporaryDirectory() as directory:
-        expected = play(MemoryEngine(SETTINGS), script, seed)
         found = play(SqliteEngine(str(Path(directory) / "forq.db"), SETTINGS, "none"), script, seed)
-    assert found == expected
+    expected = play(MemoryEngine(SETTINGS), script, seed, due_times=found.engine.due_times)
+    assert found.said == expected.said
 
 
 class Keeps(WriterActor):
