@@ -31,6 +31,7 @@ import trio
 from msgspec import Struct
 
 from forq_trio.jobs.disk_space import (
+    MOVED_BACK_STEP_BYTES,
     bytes_for_leases,
     bytes_for_sends,
     bytes_to_move_back,
@@ -223,7 +224,7 @@ class DiskGuard:
         if storage.sends_refused and has_reserve:
             self._lacking_bytes = lacking_free_pages(reopen_bytes, free_bytes, keep_bytes, for_sends)
         storage.leases_refused = storage.sends_refused and for_leases < a_commit
-        storage.moving_back_refused = storage.sends_refused and to_move_back < a_commit
+        storage.moving_back_refused = storage.sends_refused and to_move_back < MOVED_BACK_STEP_BYTES
         storage.space_short = left < limits.DISK_SHORT_BYTES
         if not storage.sends_refused:
             left_bytes = left

@@ -26,6 +26,8 @@ LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
 LEASES_SHARE = 16  # leases leave this part of the first reserve
 MOVED_BACK_SHARE = 2  # messages that are moved back leave this part of the first reserve
 LEASED_SHARE = 4  # the rows of messages take up to this part more space than their lines in a lease
+# What a step that moves messages back may take: as much of the log as of the file.
+MOVED_BACK_STEP_BYTES = 2 * limits.CONSUMER_MOVED_BACK_BYTES_MAX * (LEASED_SHARE + 1) // LEASED_SHARE
 LEASED_LOG_BYTES = 16 * MIB  # how much the log may grow while they are moved back and a checkpoint runs
 
 
