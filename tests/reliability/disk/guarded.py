@@ -1,6 +1,8 @@
 """A writer with the jobs that watch its disk, whose size is what a test says."""
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
-from support.actors import TrioClock, all_idle, until
+from support.actors import TrioClock, all_idle, running_writer, until
 from support.words import ack, claim, send
 
 KEEP = 4 * MIB
@@ -125,3 +127,19 @@ class Server:
         finally:
             self.free_bytes(self.directory)
             await all_idle()
+
+
+@asynccontextmanager
+async def watched(
+    directory: Path, settings: EngineSettings | None = None
+) -> AsyncIterator[tuple[Server, trio.Nursery]]:
+    """A server with guard and checkpoints, and the nursery of its jobs, which end with the body."""
+    server = Server(directory, settings)
+    async with (
+        running_writer(server.engine, listener=server.house) as server.writer,
+        trio.open_nursery() as nursery,
+    ):
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        yield server, nursery
+        nursery.cancel_scope.cancel()

@@ -17,7 +17,7 @@ from forq_trio.model.limits import KIB, MIB
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from reliability.disk.faulty import FaultyDisk
-from reliability.disk.guarded import BODY, DISK, IDLE_MS, KEEP, Server
+from reliability.disk.guarded import BODY, DISK, IDLE_MS, KEEP, Server, watched
 from support.actors import TrioClock, all_idle, running_writer, until
 from support.words import send
 
@@ -258,30 +258,17 @@ async def drain(server: Server, mock_clock: trio.testing.MockClock) -> tuple[int
 
 async def test_a_history_gives_way_to_sends(quick_path, mock_clock) -> None:
     """A queue that was drained into it freed nothing, and sends were refused for as long as it is kept."""
-    server = Server(quick_path, EngineSettings(history=True))
-    async with (
-        running_writer(server.engine, listener=server.house) as server.writer,
-        trio.open_nursery() as nursery,
-    ):
-        await server.start(nursery)
-        server.checkpoints(nursery)
+    async with watched(quick_path, EngineSettings(history=True)) as (server, nursery):
         server.retain(nursery)
         stored, left = await drain(server, mock_clock)
         assert stored // 2 < left < stored
         assert server.low > 0
         assert server.reserve_bytes() == KEEP
-        nursery.cancel_scope.cancel()
 
 
 async def test_events_give_way_to_sends(quick_path, mock_clock, monkeypatch) -> None:
     monkeypatch.setattr(limits, "DISK_REOPEN_BYTES", 64 * KIB)
-    server = Server(quick_path, EngineSettings(events=True))
-    async with (
-        running_writer(server.engine, listener=server.house) as server.writer,
-        trio.open_nursery() as nursery,
-    ):
-        await server.start(nursery)
-        server.checkpoints(nursery)
+    async with watched(quick_path, EngineSettings(events=True)) as (server, nursery):
         server.retain(nursery)
         small = ProduceMany("q", (NewMessage("x"),) * 1_000)
         while not server.writer.storage.sends_refused:
@@ -294,7 +281,6 @@ async def test_events_give_way_to_sends(quick_path, mock_clock, monkeypatch) -> 
         assert not server.writer.storage.sends_refused
         await server.writer.execute(small)
         assert server.writer.snapshot().logs["events"].first > 1
-        nursery.cancel_scope.cancel()
 
 
 async def test_a_checkpoint_for_which_there_is_no_space_is_not_tried_without_a_pause(
@@ -306,13 +292,7 @@ async def test_a_checkpoint_for_which_there_is_no_space_is_not_tried_without_a_p
         return sum("checkpoint.failed" in record.getMessage() for record in caplog.records)
 
     with FaultyDisk().in_use() as disk:
-        server = Server(quick_path)
-        async with (
-            running_writer(server.engine, listener=server.house) as server.writer,
-            trio.open_nursery() as nursery,
-        ):
-            await server.start(nursery)
-            server.checkpoints(nursery)
+        async with watched(quick_path) as (server, _):
             await server.writer.execute(send(BODY * "x"))
             disk.is_full = lambda _: True
             server.house.checkpointer.hurry()
@@ -325,4 +305,3 @@ async def test_a_checkpoint_for_which_there_is_no_space_is_not_tried_without_a_p
                 mock_clock.jump(limits.DISK_LOOK_SECONDS)
             assert failures() <= 3 * (looks + 1)
             disk.is_full = lambda _: False
-            nursery.cancel_scope.cancel()

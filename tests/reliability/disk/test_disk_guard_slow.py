@@ -5,15 +5,14 @@ from contextlib import asynccontextmanager
 from threading import Semaphore
 
 import pytest
-import trio
 
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.write_ahead_log import CheckpointResult
 from forq_trio.writer_actor import WriterActor
-from reliability.disk.guarded import Server
-from support.actors import all_idle, running_writer, until
+from reliability.disk.guarded import watched
+from support.actors import all_idle, until
 from support.words import ack, claim
 
 
@@ -62,13 +61,7 @@ async def test_acks_into_a_history_wait_for_a_slow_checkpoint_while_the_disk_is_
     quick_path, mock_clock, monkeypatch, pages
 ) -> None:
     """Each ack makes the log longer by its message, and only a checkpoint lets it start over."""
-    server = Server(quick_path, EngineSettings(history=True))
-    async with (
-        running_writer(server.engine, listener=server.house) as server.writer,
-        trio.open_nursery() as nursery,
-    ):
-        await server.start(nursery)
-        server.checkpoints(nursery)
+    async with watched(quick_path, EngineSettings(history=True)) as (server, _):
         stored = await server.fill()
         slow = SlowCheckpoints(server.engine.log, pages, monkeypatch)
         server.house.checkpointer.hurry()
@@ -81,4 +74,3 @@ async def test_acks_into_a_history_wait_for_a_slow_checkpoint_while_the_disk_is_
         await all_idle()
         assert server.low > 0
         assert server.counters.checkpoint_pause_seconds.count > 0
-        nursery.cancel_scope.cancel()

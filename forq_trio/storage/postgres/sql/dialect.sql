@@ -72,7 +72,7 @@ FROM json_array_elements($2::json) AS wanted,
 JOIN message_keys ON message = seq;
 
 -- name: find_by_id
--- Messages named by their ids. The index of all ids goes once no server needs it that has only the index.
+-- Messages named by their ids. The index of all ids is there as long as servers of an earlier version may need it.
 SELECT $row
 FROM messages
 WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)));
