@@ -192,4 +192,4 @@ def _wait_for(address: Address, child: subprocess.Popen[bytes]) -> None:
             except subprocess.TimeoutExpired:
                 continue
             break
-    raise ServerError(f"{child.args} does not listen")
+    raise ServerError(f"nobody listens on port {address.port}")
