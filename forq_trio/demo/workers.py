@@ -1,11 +1,12 @@
 """The workers of the shop: eight handlers, and what goes wrong in them.
 
     orders ──▶ payments ──▶ shipping ──▶ emails
-       │           └──▶ webhooks: one partner's server is often away, another one's is gone for good
+       │           └──▶ webhooks: one partner's server is away for four minutes of five, another one's for good
        └──▶ customers.sync: a message for each customer, due when nothing more of him comes
     every minute ──▶ reports            imports: paused
 
-A handler decides by the number of its order and the attempt. So a shop with the same seed has the same failures.
+A handler decides by the number of its order, the attempt, and for how long the shop has been open. So a shop with the
+same seed has the same failures.
 """
 
 from random import Random
@@ -34,6 +35,8 @@ FIELDS = ("email", "address", "phone", "newsletter")
 CARD_DECLINED, BANK_AWAY, PARTNER_AWAY, NO_MAILBOX, UNSHIPPED = 0.04, 0.10, 0.90, 0.03, 0.02
 """The share of attempts that fail."""
 PARTNER_STUMBLES = 0.10
+PARTNER_CYCLE_SECONDS, PARTNER_BACK_SECONDS = 300.0, 60.0
+"""For so long of each cycle nobody is away, so that dead letters that are sent again may arrive."""
 PARTNER_SHARE = 0.30
 """The share of orders that a partner hears of."""
 
@@ -51,6 +54,7 @@ class Shop:
 
     def __init__(self, broker: Broker, seed: int) -> None:
         self._seed = seed
+        self._opened = trio.current_time()
         self.front = Worker(broker, name="shop-1", version="4.2.0", drain_seconds=DRAIN_SECONDS)
         self.office = Worker(broker, name="office-1", version="1.8.3", drain_seconds=DRAIN_SECONDS)
         self.front.on("orders", concurrency=4)(self.take_order)
@@ -116,9 +120,13 @@ class Shop:
         await self._work(0.1, 0.6, "post", notice.order, job.attempt)
         if notice.partner == "xylo":
             raise DeadLetter("status 410: this hook was removed")
-        share = PARTNER_AWAY if notice.partner == "victor" else PARTNER_STUMBLES
+        share = PARTNER_AWAY if notice.partner == "victor" and self._victor_is_away() else PARTNER_STUMBLES
         if self._happens(share, "post", notice.order, job.attempt):
             raise PartnerAway("status 503: upstream is away")
+
+    def _victor_is_away(self) -> bool:
+        seconds = (trio.current_time() - self._opened) % PARTNER_CYCLE_SECONDS
+        return seconds < PARTNER_CYCLE_SECONDS - PARTNER_BACK_SECONDS
 
     async def sync_customer(self, change: CustomerChange) -> None:
         await self._work(0.1, 0.5, "sync", change.customer)

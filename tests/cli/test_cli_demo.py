@@ -11,10 +11,13 @@ from random import Random
 
 import httpx
 import pytest
+import trio
+import trio.testing
 
-from forq_trio import ForqClient
+from forq_trio import ForqClient, open_broker
 from forq_trio.demo.goods import an_order, chance
 from forq_trio.demo.run import has_screen
+from forq_trio.demo.shop import open_shop
 from support.processes import WAIT_SECONDS_MAX
 from support.running_demo import RunningDemo, running_demo
 from support.ui_http import Markup
@@ -150,3 +153,22 @@ def test_the_same_seed_makes_the_same_shop() -> None:
 
     assert orders(3) == orders(3)
     assert orders(3) != orders(4)
+
+
+async def test_whoever_bounds_a_queue_ends_no_shop(mock_clock) -> None:
+    async with open_broker("memory:") as broker:
+        await broker.configure("orders", max_messages=1)
+        await broker.produce("orders", "{}")
+        await broker.pause("orders")
+        async with open_shop(broker, seed=1):
+            await pass_minute(mock_clock)
+            assert (await broker.queue_stats("orders")).ready == 1
+            await broker.configure("orders", max_messages=None)
+            await pass_minute(mock_clock)
+            assert (await broker.queue_stats("orders")).ready > 1
+
+
+async def pass_minute(clock: trio.testing.MockClock) -> None:
+    for _ in range(12):
+        clock.jump(5)
+        await trio.testing.wait_all_tasks_blocked()

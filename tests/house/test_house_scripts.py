@@ -166,6 +166,15 @@ def test_server_installs_what_postgresql_needs(installed) -> None:
 
 
 @pytest.mark.tier2
+def test_server_leaves_the_secret_to_a_file_of_ones_own(installed, root) -> None:
+    (installed / "mine").write_text("short", encoding="utf-8")
+    variables = ANY_PORT | {"FORQ_AUTH_SECRET_FILE": "mine", "PYTHONPATH": str(root)}
+    outcome = run(installed, "script/server", **variables)
+    assert "FORQ_AUTH_SECRET_FILE: has only 5 characters" in outcome.stderr
+    assert not (installed / "data/secret").exists()
+
+
+@pytest.mark.tier2
 def test_server_runs_the_demo(installed, root) -> None:
     command = (str(installed / "script/server"), "--demo")
     with running_demo("--no-browser", command=command, PYTHONPATH=str(root)) as running:

@@ -74,7 +74,7 @@ class RunningDemo:
 def running_demo(
     *arguments: str, command: Sequence[str] = COMMAND, **variables: str
 ) -> Iterator[RunningDemo]:
-    """A demo that has printed how to reach it, for somebody without a screen; killed at the end if it still runs."""
+    """A demo that has printed how to reach it, for somebody without a screen; ended with the block if it still runs."""
     env = {name: value for name, value in environment(FORQ_AUTH_SECRET="").items() if name not in SCREENS}
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -91,4 +91,6 @@ def running_demo(
                     printed += line
             yield RunningDemo(process, printed)
         finally:
-            process.kill()
+            process.terminate()  # it removes its folder
+            with killed_after(process):
+                process.wait()
