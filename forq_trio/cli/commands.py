@@ -24,6 +24,8 @@ class _Listed(NamedTuple):
 
 
 _COMMANDS = {
+    "demo": _Listed("demo", "Run a server with a small shop behind it, to look at."),
+    "init": _Listed("init", "Write a secret, a data folder and a TOML file for a server."),
     "serve": _Listed("serve", "Run the server."),
     "config": _Listed("serve", "Print the settings in effect, or an example file."),
     "send": _Listed("send", "Send a message, or each line of a file or pipe."),

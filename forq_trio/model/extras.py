@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OF_COMMANDS = {
+    "demo": "server",
+    "init": "server",
     "serve": "server",
     "work": "server",
     "config": "server",
@@ -31,7 +33,9 @@ def how_to_install(extra: str) -> str:
     return f"pip install '.[{extra}]' in a clone of the repository"
 
 
-OF_SERVERS = frozenset({"serve", "check", "verify", "backup", "restore", "compact", "migrate", "move"})
+OF_SERVERS = frozenset(
+    {"demo", "serve", "check", "verify", "backup", "restore", "compact", "migrate", "move"}
+)
 """The commands that open databases."""
 
 

@@ -54,7 +54,8 @@ def files_outside(root: Path, feature: Feature) -> list[str]:
     return sorted(
         str(path.relative_to(package))
         for path in paths
-        if not re.search(feature.own, str(path.relative_to(package)))
+        if not path.is_relative_to(package / "demo")  # which shows all of them, and is read for that
+        and not re.search(feature.own, str(path.relative_to(package)))
         and re.search(feature.words, path.read_text(encoding="utf-8"))
     )
 

@@ -26,6 +26,7 @@ GROUPS = {
     "sqlite": {"storage.sqlite"},
     "postgres": {"storage.postgres"},
     "oracle": {"oracle"},
+    "temporary": {"storage.sqlite.files.temporary"},
     "actors": {
         "writer_actor",
         "writer_families",
@@ -67,6 +68,7 @@ GROUPS = {
     "system": {"system"},
     "app": {"app"},
     "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore", "storage.sqlite.files.compact"},
+    "demo": {"demo"},
     "cli": {"cli", "__main__"},
     "client": {"client"},
     "spark": {"pyspark_forq"},
@@ -97,6 +99,7 @@ MAY_IMPORT = {
     "postgres": {"model", "telemetry", "seam", "storage", "schedules", "relational", "statements"},
     "oracle": {"model", "seam", "storage", "schedules"},
     "files": {"model", "storage", "relational", "sqlite", "statements"},
+    "temporary": {"model"},
     "in_place": set(),
     "actors": {"model", "telemetry", "seam", "in_place"},
     "broker": {"model", "telemetry", "seam", "actors", "api", "schedules", "in_place"},
@@ -118,7 +121,7 @@ MAY_IMPORT = {
         "api",
         "system",
     },
-    "engines": {"model", "seam", "storage", "sqlite", "postgres"},
+    "engines": {"model", "seam", "storage", "sqlite", "postgres", "temporary"},
     "guests": {"model", "broker"},
     "system": {
         "model",
@@ -148,8 +151,10 @@ MAY_IMPORT = {
         "engines",
         "system",
     },
+    "demo": {"model", "config", "broker", "system", "app", "ui", "embedding", "temporary"},
     "cli": {
         "api",
+        "demo",
         "model",
         "telemetry",
         "config",

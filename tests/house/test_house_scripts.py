@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.processes import WAIT_SECONDS_MAX, killed_after
+from support.running_demo import running_demo
 
 OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
 SECRET = "a-secret-that-is-long-enough-for-it"
@@ -161,6 +163,24 @@ def test_server_installs_what_postgresql_needs(installed) -> None:
     outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}", **ANY_PORT)
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr
     assert (installed / "installs").read_text(encoding="utf-8").endswith(" --editable .[server,postgres]\n")
+
+
+@pytest.mark.tier2
+def test_server_leaves_the_secret_to_a_file_of_ones_own(installed, root) -> None:
+    (installed / "mine").write_text("short", encoding="utf-8")
+    variables = ANY_PORT | {"FORQ_AUTH_SECRET_FILE": "mine", "PYTHONPATH": str(root)}
+    outcome = run(installed, "script/server", **variables)
+    assert "FORQ_AUTH_SECRET_FILE: has only 5 characters" in outcome.stderr
+    assert not (installed / "data/secret").exists()
+
+
+@pytest.mark.tier2
+def test_server_runs_the_demo(installed, root) -> None:
+    command = (str(installed / "script/server"), "--demo")
+    with running_demo("--no-browser", command=command, PYTHONPATH=str(root)) as running:
+        assert running.folder.exists()
+        assert running.ended(signal.SIGINT)[0] == 0
+    assert not (installed / "data").exists()
 
 
 def test_server_help_is_that_of_forq_serve(installed) -> None:

@@ -27,6 +27,7 @@ class RealServer:
     process: subprocess.Popen[str]
     address: str
     ui_address: str | None = None
+    key: str = SECRET
 
     @property
     def url(self) -> str:

@@ -1,13 +1,14 @@
 """Values of single settings: addresses, secrets, URLs of databases, booleans and numbers."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from forq_trio.config.load import load
 from forq_trio.model import limits
-from support.config_problems import MINIMAL, file_with, problems
+from support.config_problems import MINIMAL, OTHER_SECRET, SECRET, file_with, problems
 
 
 @pytest.mark.parametrize(
@@ -107,3 +108,29 @@ def test_hours_at_both_bounds():
     environ = MINIMAL | {"FORQ_DLQ_TTL_HOURS": str(limits.TTL_HOURS_MAX), "FORQ_QUEUE_TTL_HOURS": "1"}
     config = load(environ=environ).config
     assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (1, limits.TTL_HOURS_MAX)
+
+
+def test_the_secret_may_be_in_a_file_of_its_own(tmp_path: Path):
+    (tmp_path / "secret").write_text(f"{SECRET}\n", encoding="utf-8")
+    toml = file_with(tmp_path, f"[server]\nauth_secret_file = '{tmp_path}/secret'\n")
+    loaded = load({}, {}, toml)
+    assert loaded.config.auth_secret == SECRET
+    assert loaded.sources["auth_secret"] == f"{toml} [server] auth_secret_file"
+    given = {"FORQ_AUTH_SECRET": OTHER_SECRET}
+    assert load({}, given, toml).config.auth_secret == OTHER_SECRET
+    assert load({"auth_secret_file": f"{tmp_path}/secret"}, given).config.auth_secret == SECRET
+
+
+def test_what_is_wrong_with_the_file_of_the_secret(tmp_path: Path):
+    file, fifo, short = tmp_path / "none", tmp_path / "fifo", tmp_path / "short"
+    os.mkfifo(fifo)
+    short.write_text("geheim\n", encoding="utf-8")
+    for path in (file, fifo):
+        problem, missing = problems({"FORQ_AUTH_SECRET_FILE": str(path)})
+        assert problem.startswith(f"FORQ_AUTH_SECRET_FILE: '{path}' is not a file")
+        assert "is not set" in missing
+    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short)})
+    assert problem.startswith("FORQ_AUTH_SECRET_FILE: has only 6 characters")
+    assert "geheim" not in problem
+    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short), "FORQ_AUTH_SECRET": SECRET})
+    assert problem == "FORQ_AUTH_SECRET_FILE: FORQ_AUTH_SECRET is set, too; allowed: one of the two"
