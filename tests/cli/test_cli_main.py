@@ -178,13 +178,14 @@ def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
 @pytest.mark.parametrize("command", ["config", "serve"])
 def test_a_configuration_that_is_not_right(forq: Forq, monkeypatch: pytest.MonkeyPatch, command: str):
     monkeypatch.setenv("FORQ_ENVV", "x")
-    outcome = forq(command, "--api-addr", "8080", "--durability", "half")
+    outcome = forq(command, "--api-addr", "localhost", "--durability", "half")
     assert outcome.code == 2
     assert outcome.out == ""
     assert outcome.err.splitlines() == [
         "forq: the configuration is not valid:",
         "  FORQ_ENVV: is not a known variable and has no effect; nearest: FORQ_ENV",
-        "  --api-addr: '8080' has no port; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one",
+        "  --api-addr: 'localhost' has no port; allowed: port (of localhost), host:port, :port or [IPv6]:port,"
+        " with port 0 for any free one",
         "  --durability: 'half' is not known; allowed: full or normal",
     ]
 
