@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--after",
     type=click.IntRange(min=0),
+    metavar="NUMBER",
     help="Only events after this id.  [default: all that are stored; with --follow only new ones]",
 )
 @click.option(

@@ -19,9 +19,9 @@ from forq_trio.telemetry.words import counted
 
 _LISTED = (
     Column("key", CellKind.NAME),
-    Column("kind", spare=4),
+    Column("kind", spare=3),
     Column("status", spare=5),
-    Column("due", spare=3),
+    Column("due", spare=4),
     Column("offers", CellKind.NUMBER, spare=2),
     Column("revision", CellKind.NUMBER, spare=1),
     Column("content", CellKind.TEXT),

@@ -137,6 +137,7 @@ def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
 @click.option(
     "--keep-hours",
     type=click.IntRange(min=0),
+    metavar="NUMBER",
     default=168,
     show_default=True,
     help="Remove files that were replaced, or left behind by killed runs, at least this many hours ago.",

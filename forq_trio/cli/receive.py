@@ -34,6 +34,7 @@ Claim = Callable[..., list[Delivery]]
     "--max",
     "max_messages",
     type=click.IntRange(min=1),
+    metavar="NUMBER",
     help="Stop after this many messages.  [default: 1; with --follow no limit]",
 )
 @duration_option(

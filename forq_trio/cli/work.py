@@ -35,6 +35,7 @@ def delays(text: str) -> list[float]:
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1_000),
+    metavar="NUMBER",
     default=CONCURRENCY_DEFAULT,
     show_default=True,
     help="How many messages are in process at once.",

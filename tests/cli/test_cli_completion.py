@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from click.shell_completion import ShellComplete
+from click.shell_completion import ShellComplete, get_completion_class
 
 from forq_trio import ForqClient, NewMessage, Scope
 from forq_trio.cli import COMPLETION_VARIABLE, commands, names
@@ -100,6 +100,18 @@ def test_an_argument_that_is_a_queue_is_completed(connected: Forq, client: ForqC
     assert completions(*line.split(), queue[:20]) == [queue]
     assert queue in completions(*line.split(), "")
     assert completions(*line.split(), f"{queue}-") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_them(
+    connected: Forq, client: ForqClient, queue: str, shell: str, monkeypatch: pytest.MonkeyPatch
+):
+    client.produce(queue, "x")
+    kind = get_completion_class(shell)
+    assert kind is not None
+    monkeypatch.setenv("COMP_WORDS", f"forq receive {queue[:20]}")
+    monkeypatch.setenv("COMP_CWORD", "2" if shell != "fish" else queue[:20])
+    assert queue in kind(commands.forq, {}, "forq", COMPLETION_VARIABLE).complete()
 
 
 def test_names_of_other_things_are_completed(connected: Forq, client: ForqClient, queue: str):

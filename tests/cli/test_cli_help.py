@@ -12,6 +12,7 @@ from forq_trio.config.settings import SETTINGS
 from forq_trio.model.limits import AUTH_SECRET_LENGTH_MIN
 
 from .conftest import Forq
+from .test_cli_docs import COMMANDS
 
 Help = Callable[..., str]
 HEADING = re.compile(r"^(\S.*):$", re.MULTILINE)
@@ -105,3 +106,8 @@ def test_the_help_of_serve_names_postgresql_and_begins_with_what_people_need(sho
     assert "FORQ_DB_URL URL" in section(text, "[database]")
     assert re.findall(r"^  (--\w+)", section(text, "Options"), re.MULTILINE)[0] == "--config"
     assert not re.search(r"\[FORQ_API_ADDR;\n", text)  # a variable and its default are not torn apart
+
+
+def test_every_help_fits_and_says_number(shown: Help):
+    for name in COMMANDS:
+        assert " RANGE" not in shown(*name.split(), "--help"), name

@@ -8,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from forq_trio import DeadLetterFilter, ForqClient, NewMessage, Scope
+from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import CellKind, Column, print_table, shortened
 from forq_trio.model.limits import QUEUE_NAME_LENGTH_MAX
 from forq_trio.model.publishing.types import Stage
@@ -157,3 +158,14 @@ def test_an_event_is_a_line(forq: Forq, monkeypatch: pytest.MonkeyPatch):
             assert len(line) < width
             assert (NAME in line) is whole
             assert line.endswith(f"{NAME[-8:]} {sequence}")
+
+
+def test_a_bar_of_a_long_name_has_space_for_what_is_done(monkeypatch: pytest.MonkeyPatch):
+    stream = Stream(terminal=True)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress_bar(NAME, 2) as show:
+        show(1, None, "1 of 2 written")
+    assert f"{NAME[:13]}…{NAME[-12:]} " in stream.text()
+    assert re.search(r" 50% 1 of 2 written \d:\d\d:\d\d", stream.text())
