@@ -60,14 +60,19 @@ def explain(problem: Exception) -> tuple[list[str], int]:
         case errors.InvalidSecret() | errors.InvalidServerUrl():
             return [f"forq: {problem}"], Exit.USAGE
         case errors.ForqUnreachable():
-            advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
-            return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
+            words = f"forq: {problem}"
+            if f" {DEFAULT_URL} " in words and "FORQ_URL" not in words:  # that of a Worker says it already
+                words += "; FORQ_URL or --url names another place"
+            return [words], Exit.UNREACHABLE
         case errors.WrongKey():
             return [f"forq: {in_words(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case errors.TooManyWrongKeys() | errors.Forbidden():
             return [f"forq: {in_words(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
             return [f"forq: {in_words(problem)}"], Exit.NOTHING
+        case errors.DeadLettersOnly():
+            advice = "those of the queue orders, for example, are in orders-dlq"
+            return [f"forq: {in_words(problem)}; {advice}"], Exit.FAILED
         case errors.CallerError() | errors.ServiceError():
             return [f"forq: {in_words(problem)}"], Exit.FAILED
         case errors.ForqError():

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
 
 if TYPE_CHECKING:
@@ -28,12 +29,13 @@ def delays(text: str) -> list[float]:
 
 
 @click.command()
-@click.argument("target", metavar="QUEUE|MODULE:APP")
+@click.argument("target", metavar="QUEUE|MODULE:APP|FILE", type=QUEUE)
 @click.option("--exec", "command", metavar="CMD", help="Run this line of /bin/sh for each message.")
 @click.option("--post", "post_url", metavar="URL", help="Post each message to this URL.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1_000),
+    metavar="NUMBER",
     default=CONCURRENCY_DEFAULT,
     show_default=True,
     help="How many messages are in process at once.",
@@ -72,7 +74,7 @@ def work(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Run a command on each message, post each to a URL, or run the Worker of a module.
+    """Run a command on each message, post each to a URL, or run the Worker of a module or of a FILE such as first.py.
 
     SIGTERM or SIGINT ends it: messages in process have 10 seconds to finish; those that do not are released. A second
     signal ends it at once.

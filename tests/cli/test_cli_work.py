@@ -157,6 +157,81 @@ def test_a_module_has_its_worker(forq: Forq, url: str, client: ForqClient, queue
     assert "handled" in done.err
 
 
+@pytest.mark.parametrize("target", ["work_app_two.py", "./work_app_two.py:app", "below/work_app_three.py"])
+def test_a_file_has_its_worker(forq: Forq, url: str, client: ForqClient, queue: str, here: Path, target: str):
+    client.produce(queue, "x")
+    file = here / "done"
+    path = here / target.partition(":")[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{APP.format(url=url, queue=queue, file=str(file))}\nsame = app\n")
+    done = forq("work", target, "--stop-when-empty")
+    assert done.code == 0, done.err
+    assert file.read_text() == "x"
+
+
+def test_a_file_of_a_package_is_imported_as_a_part_of_it(
+    forq: Forq, url: str, client: ForqClient, queue: str, here: Path
+):
+    client.produce(queue, "x")
+    package = here / "work_package_two" / "jobs"
+    package.mkdir(parents=True)
+    for directory in (package, package.parent):
+        (directory / "__init__.py").write_text("")
+    (package / "server.py").write_text(f"URL = {url!r}\n")
+    text = APP.format(url="URL", queue=queue, file=str(here / "done")).replace("'URL'", "URL")
+    (package / "first.py").write_text(f"from .server import URL\n{text}")
+    done = forq("work", "work_package_two/jobs/first.py", "--stop-when-empty")
+    assert done.code == 0, done.err
+    assert (here / "done").read_text() == "x"
+
+
+WORKERS = "from forq_trio.worker import Worker\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "target", "words"),
+    [
+        (
+            "work_none.py",
+            "x = 1\n",
+            "work_none.py",
+            "work_none.py has no Worker: write `app = Worker()` in it",
+        ),
+        (
+            "work_many.py",
+            f"{WORKERS}mails = Worker()\nreports = Worker()\n",
+            "work_many.py",
+            "work_many.py has 2 Workers: name one, of work_many.py:mails, work_many.py:reports",
+        ),
+        ("work_named.py", f"{WORKERS}app = Worker()\n", "work_named.py:work", "has no 'work'; it has app"),
+        (
+            "work_named_too.py",
+            f"{WORKERS}app = Worker()\n",
+            "work_named_too:work",
+            "has no 'work'; it has app",
+        ),
+        ("work_alone_too.py", "", "work_alone_too", "`forq work work_alone_too.py` runs the file"),
+        ("other.py", "", "work_missing.py", "there is no file 'work_missing.py' here"),
+        ("queue.py", f"{WORKERS}app = Worker()\n", "queue.py", "queue.py has the name of another module ("),
+        ("a.b.py", "", "a.b.py", "a.b.py cannot be imported, because its name has a dot"),
+    ],
+)
+def test_a_file_that_cannot_be_run_says_what_to_write(
+    forq: Forq, here: Path, name: str, text: str, target: str, words: str
+):
+    (here / name).write_text(text)
+    done = forq("work", target)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_a_reloaded_file_is_named_as_on_the_command_line(here: Path):
+    (here / "work_four.py").write_text("")
+    app = parse_app("work_four.py")
+    assert (app.target, app.module, app.name) == ("work_four.py", "work_four", "")
+    assert directory_of(app) == (here, False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -186,7 +186,7 @@ def test_an_empty_variable_counts_as_not_set():
 
 def test_everything_that_is_wrong_is_named_at_once(tmp_path: Path):
     toml = file_with(
-        tmp_path, "[server]\nauth_secert = 'x'\napi_addr = 8080\n[quue]\n[log]\nlog_level = ['info']\n"
+        tmp_path, "[server]\nauth_secert = 'x'\napi_addr = 80800\n[quue]\n[log]\nlog_level = ['info']\n"
     )
     environ = {
         "FORQ_AUTH_SECRET": "hunter2",

@@ -27,11 +27,22 @@ def test_addresses(text: str, address: tuple[str, int]):
     assert str(parsed) == text
 
 
+@pytest.mark.parametrize("text", ["8080", "0", "65535"])
+def test_a_port_alone_is_one_of_localhost(text: str, tmp_path: Path):
+    address = ("localhost", int(text))
+    assert load(environ=MINIMAL | {"FORQ_API_ADDR": text}).config.api_addr == address
+    assert load({"ui_addr": text, "api_addr": ":1"}, MINIMAL).config.ui_addr == address
+    for value in (text, f'"{text}"'):
+        toml = file_with(tmp_path, f"[server]\napi_addr = {value}\nui_addr = 8082\n")
+        assert load(environ=MINIMAL | {"FORQ_CONFIG": str(toml)}).config.api_addr == address
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "localhost",
-        "8080",
+        "65536",
+        "٣",
         "localhost:",
         "localhost:http",
         "a:65536",
@@ -50,7 +61,9 @@ def test_addresses(text: str, address: tuple[str, int]):
 def test_what_is_no_address(text: str):
     (problem,) = problems(MINIMAL | {"FORQ_API_ADDR": text})
     assert problem.startswith(f"FORQ_API_ADDR: {text!r} ")
-    assert problem.endswith("; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one")
+    assert problem.endswith(
+        "; allowed: port (of localhost), host:port, :port or [IPv6]:port, with port 0 for any free one"
+    )
 
 
 @pytest.mark.parametrize(
