@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
+from forq_trio.model.traces import sdk_is_set_up
 
 if TYPE_CHECKING:
     from forq_trio.worker import Job, Worker
@@ -145,6 +146,10 @@ def _worker(
     except WorkerSetupError as problem:
         # Without the place at its beginning, which is in our own files.
         raise CliFailure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
+    if sdk_is_set_up():
+        from forq_trio.worker.tracing import trace
+
+        trace(worker)
     return worker
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import opentelemetry.trace
 import pytest
 from rich.console import Console
 from standardwebhooks import Webhook
@@ -22,6 +23,7 @@ from forq_trio.cli.work_apps import directory_of, parse_app
 from forq_trio.cli.work_reload import Reloader
 from forq_trio.cli.work_report import Rates, table
 from forq_trio.worker import QueueStats
+from support.spans import PARENT, TRACE, Spans, trace_of
 
 from .conftest import Forq
 
@@ -293,3 +295,13 @@ def test_the_table_fits_80_columns_whatever_a_queue_is_called():
     assert len(shown) == 22
     assert shown[1].split()[1:] == ["123,456,889", "10.0", "1,234", "0", "0"]
     assert shown[-1].strip().startswith("and 10 more")
+
+
+def test_handlers_have_spans_where_an_sdk_is_set_up(
+    forq: Forq, url: str, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    spans = Spans()
+    monkeypatch.setattr(opentelemetry.trace, "_TRACER_PROVIDER", spans.provider)
+    client.produce(queue, "x", attributes=PARENT)
+    assert forq("work", queue, "--exec", "true", "--stop-when-empty", "--url", url).code == 0
+    assert trace_of(spans.one(f"process {queue}")) == TRACE

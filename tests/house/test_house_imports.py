@@ -119,7 +119,7 @@ MAY_IMPORT = {
         "system",
     },
     "engines": {"model", "seam", "storage", "sqlite", "postgres"},
-    "guests": {"model", "broker"},
+    "guests": {"model", "telemetry", "broker"},
     "system": {
         "model",
         "telemetry",
@@ -184,7 +184,7 @@ AT_HOME = {
     "jinja2": ("ui", "pyspark_forq"),
     "quart": ("ui",),
     "quart_trio": ("ui",),
-    "opentelemetry": ("worker.tracing",),
+    "opentelemetry": ("model.tracing", "worker.tracing", "client.tracing", "broker.tracing", "http.tracing"),
     "pyspark": ("pyspark_forq",),
     "pyarrow": ("pyspark_forq",),
 }
