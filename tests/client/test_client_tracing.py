@@ -190,3 +190,25 @@ def test_a_client_that_is_not_traced_tells_nothing(server: str, spans: Spans) ->
     (request,) = spans.named(SEND)
     assert request.parent is None
     assert json.loads(request.to_json())["kind"] == "SpanKind.SERVER"
+
+
+def test_a_long_poll_of_a_client_that_leaves_ends_its_span(client: ForqClient, server: str, spans: Spans) -> None:
+    client.configure("q", max_attempts=5)
+    name = "POST /api/v1/queues/{queue}/messages/receive"
+
+    async def receive_and_leave() -> None:
+        async with AsyncForqClient(server, SECRET) as leaving, anyio.create_task_group() as tasks:
+            of_clients.trace(leaving, spans.provider)
+            tasks.start_soon(leaving.receive, "q")
+            while not (await leaving.queue_stats("q")).waiting:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(receive_and_leave)
+    while not (ended := [span for span in spans.named(name) if "error.type" in span.attributes]):
+        client.healthcheck()
+    (left,) = ended
+    received = spans.one("receive q")
+    assert left.attributes["error.type"] == received.attributes["error.type"] == "cancelled"
+    assert left.status.status_code is received.status.status_code is StatusCode.UNSET
+    assert is_below(left, received)
