@@ -2,8 +2,9 @@
 
 Needs the extra `otel`. The header `traceparent` of a request says the parent of its span.
 
-A handler that runs in place (in_place.py) runs in parts, all of them in one context, which also has the span that is
-current. If it is given up and begun again in a task, the span of the first try is never ended, so nobody exports it.
+Each request has a context of its own, in which its span stays current to the end: that of its task, or the one in
+which all parts of a handler run that runs in place (in_place.py). If such a handler is given up and begun again in a
+task, the span of the first try is never ended, so nobody exports it.
 """
 
 from forq_trio.http.message import Handler, Request, Response
@@ -12,7 +13,7 @@ from forq_trio.model.extras import needing
 from forq_trio.model.traces import TRACEPARENT, TRACESTATE
 
 with needing("otel", "forq_trio.http.tracing"):
-    from opentelemetry import context as current
+    from opentelemetry.context import attach
     from opentelemetry.trace import (
         SpanKind,
         Status,
@@ -47,17 +48,15 @@ def tracing_requests(handler: Handler, provider: TracerProvider | None = None) -
                 "client.address": request.client,
             },
         )
-        token = current.attach(set_span_in_context(span))
+        attach(set_span_in_context(span))
         try:
             response = await handler(request)
         except TaskRequired:
-            raise
+            raise  # this span is never ended
         except BaseException as error:
             tracing.describe_error(span, error)
             span.end()
             raise
-        finally:
-            current.detach(token)
         span.set_attribute("http.response.status_code", response.status)
         if response.status >= 500:
             span.set_status(Status(StatusCode.ERROR))

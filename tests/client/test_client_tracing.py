@@ -11,6 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from forq_trio import AsyncForqClient, ForqClient, InvalidQueueName, NewMessage, Offering
 from forq_trio.client import tracing as of_clients
+from forq_trio.model import limits
 from forq_trio.worker import Job, Worker
 from forq_trio.worker import tracing as of_workers
 from support.in_process import in_process_server
@@ -161,7 +162,6 @@ def test_a_refusal_is_the_error_of_its_span(client: ForqClient, spans: Spans) ->
 def test_a_long_poll_ends_its_spans_when_its_message_comes(
     client: ForqClient, server: str, spans: Spans
 ) -> None:
-    """It begins in place, is given up there, and begins again in a task: it has one span all the same."""
     client.configure("q", max_attempts=5)
 
     async def receive_and_send() -> None:
@@ -192,7 +192,20 @@ def test_a_client_that_is_not_traced_tells_nothing(server: str, spans: Spans) ->
     assert json.loads(request.to_json())["kind"] == "SpanKind.SERVER"
 
 
-def test_a_long_poll_of_a_client_that_leaves_ends_its_span(client: ForqClient, server: str, spans: Spans) -> None:
+def test_a_request_that_begins_again_in_a_task_has_one_span(client: ForqClient, spans: Spans) -> None:
+    """Long bodies are read in slices, between which other tasks run: what runs in place is given up for that."""
+    content = "x" * 1_000
+    messages = [NewMessage(content) for _ in range(2 * limits.READ_SLICE_BYTES // len(content))]
+    client.produce_many("q", messages)
+    (request,) = spans.named(SEND)
+    assert "error.type" not in request.attributes
+    stored = [span for span in spans.named("send q") if span.kind is INTERNAL]
+    assert [is_below(span, request) for span in stored] == [True]
+
+
+def test_a_long_poll_of_a_client_that_leaves_ends_its_span(
+    client: ForqClient, server: str, spans: Spans
+) -> None:
     client.configure("q", max_attempts=5)
     name = "POST /api/v1/queues/{queue}/messages/receive"
 

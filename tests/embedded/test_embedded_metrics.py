@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 
 import pytest
@@ -147,7 +148,8 @@ def test_a_child_of_a_fork_has_no_series_and_does_not_wait() -> None:
         registry = registry_of(broker)
         read, write = os.pipe()
         child = os.fork()
-        if child == 0:  # the child must not return into pytest
+        if child == 0:  # it must not return into pytest
+            signal.alarm(30)
             os.write(write, str(scraped(registry)).encode())
             os._exit(0)
         os.close(write)

@@ -170,6 +170,19 @@ async def test_each_wait_is_that_of_its_message_also_for_receivers_that_were_par
     assert waits == {f"{1:032x}": 7.0, f"{2:032x}": 3.0, f"{3:032x}": 0.7, f"{5:032x}": 0.0}
 
 
+async def test_messages_that_a_pipeline_claims_have_no_exemplar(engine, autojump_clock) -> None:
+    """Their waits end when they are claimed, but they are delivered later, by pages."""
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        broker = system.broker
+        system.writer.note_exemplars()
+        consumer = await broker.open_consumer("q", "sink")
+        await broker.produce("q", "x", attributes=PARENT)
+        lease = await broker.lease("q", "sink", consumer.generation, 1)
+        assert lease.messages == 1
+        found = await exemplars_of(system)
+    assert {name for name, _ in found} == {COMMIT}
+
+
 def test_a_histogram_has_one_exemplar_for_each_bucket_the_latest() -> None:
     counters = Counters()
     seconds = counters.commits.seconds.all
