@@ -63,7 +63,7 @@ def trace(
 ) -> None:
     """Make a span for each send, receive and settlement of a broker, and have its messages carry the context.
 
-    Messages whose sender has set `traceparent`, or ten attributes, stay as they are. From then on its metrics have
+    Messages that have another `traceparent`, or ten attributes, stay as they are. From then on its metrics have
     exemplars. provider: None for the global one. served: a server's, whose clients are elsewhere: its spans are no
     sender's or receiver's, but part of those of requests.
     """
@@ -134,13 +134,13 @@ def _queue_of(command: Any) -> str:
 
 def _with_context(command: Any, member: str, context: Mapping[str, str]) -> Any:
     """A command whose messages carry this context. member: the one that has them."""
-    messages = getattr(command, member)
+    messages, outer = getattr(command, member), tracing.carried()
     if member == "message":
-        return replace(command, message=tracing.with_context(messages, context))
+        return replace(command, message=tracing.with_context(messages, context, outer))
     if type(command) is commands.ProduceEach:
-        found = tuple((queue, tracing.with_context(message, context)) for queue, message in messages)
+        found = tuple((queue, tracing.with_context(message, context, outer)) for queue, message in messages)
     else:
-        found = tuple(tracing.with_context(message, context) for message in messages)
+        found = tuple(tracing.with_context(message, context, outer) for message in messages)
     return replace(command, **{member: found})
 
 

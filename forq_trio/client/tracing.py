@@ -77,7 +77,7 @@ _read_sent = msgspec.json.Decoder(_Sent).decode
 def trace(client: "AsyncForqClient | ForqClient", provider: TracerProvider | None = None) -> None:
     """Make a span for each send, receive and settlement of a client, and have its messages carry the context.
 
-    Messages whose sender has set `traceparent`, or ten attributes, stay as they are. Acks that share a request have one
+    Messages that have another `traceparent`, or ten attributes, stay as they are. Acks that share a request have one
     span, without a parent. provider: None for the global one.
     """
     tracer = get_tracer("forq_trio.client", tracer_provider=provider)
@@ -124,6 +124,7 @@ def _span_around(
         return
     queue = options["queue"]
     sends = operation.kind == tracing.SEND
+    outer = tracing.carried()
     span = tracer.start_span(
         f"{operation.name} {queue}",
         kind=SpanKind.PRODUCER if sends else SpanKind.CLIENT,
@@ -131,7 +132,7 @@ def _span_around(
     )
     with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
         if sends:
-            call.body = _with_context(body, tracing.carried())
+            call.body = _with_context(body, tracing.carried(), outer)
         try:
             yield call
         except BaseException as error:
@@ -140,11 +141,11 @@ def _span_around(
         _describe(span, operation, call)
 
 
-def _with_context(body: Any, context: Mapping[str, str]) -> Any:
+def _with_context(body: Any, context: Mapping[str, str], outer: Mapping[str, str]) -> Any:
     """The body of a send, with the context in each of its messages."""
     if isinstance(body, dict):
-        return {"messages": [tracing.with_context(message, context) for message in body["messages"]]}
-    return tracing.with_context(body, context)
+        return {"messages": [tracing.with_context(message, context, outer) for message in body["messages"]]}
+    return tracing.with_context(body, context, outer)
 
 
 def _describe(span: Span, operation: _Operation, call: _Call) -> None:

@@ -57,12 +57,15 @@ def carried(context: Context | None = None) -> dict[str, str]:
     return carrier
 
 
-def with_context(message: MessageT, context: Mapping[str, str]) -> MessageT:
-    """A message to send, with a context in its attributes.
+def with_context(message: MessageT, context: Mapping[str, str], outer: Mapping[str, str]) -> MessageT:
+    """A message to send, with the context of its send in its attributes.
 
-    It stays as it is if its sender has set `traceparent`, or if that would be one attribute too many.
+    outer: the context around the send. A message that has this one was sent inside of a handler that passes it on. With
+    any other `traceparent`, or one attribute too many, it stays as it is.
     """
-    own = getattr(message, "attributes", None) or {}
+    own: dict[str, str] = getattr(message, "attributes", None) or {}
+    if outer and own.get(TRACEPARENT) == outer[TRACEPARENT]:
+        own = {name: value for name, value in own.items() if name not in outer}
     left = limits.ATTRIBUTES_MAX - len(own)
     if not context or TRACEPARENT in own or left < 1:
         return message

@@ -73,6 +73,9 @@ def test_one_trace_leads_from_the_send_through_the_server_to_the_handler(
     assert is_below(send, program)
     assert is_below(stored, request)
     assert is_below(process, send)
+    onward = spans.one("send parcels", PRODUCER)
+    assert is_below(onward, process)
+    assert is_below(again, onward)
     assert {trace_of(each) for each in (program, send, request, stored, process, again)} == {
         trace_of(program)
     }

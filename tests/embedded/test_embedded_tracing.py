@@ -26,7 +26,11 @@ def test_a_send_is_the_parent_of_its_handler(spans: Spans) -> None:
             trace_worker(app, spans.provider)
 
             @app.on("q")
-            async def handle(content: str) -> None: ...
+            async def handle(content: str) -> None:
+                await app.send("p", content)
+
+            @app.on("p")
+            async def pack(content: str) -> None: ...
 
             with spans.tracer.start_as_current_span("of the program"):
                 await broker.produce("q", "x")
@@ -35,7 +39,10 @@ def test_a_send_is_the_parent_of_its_handler(spans: Spans) -> None:
     trio.run(main)
     program, send = spans.one("of the program"), spans.one("send q")
     assert is_below(send, program)
-    assert is_below(spans.one("process q"), send)
+    process, onward = spans.one("process q"), spans.one("send p")
+    assert is_below(process, send)
+    assert is_below(onward, process)
+    assert is_below(spans.one("process p"), onward)
     assert (send.kind, spans.one("receive q").kind) == (SpanKind.PRODUCER, SpanKind.CLIENT)
 
 

@@ -50,9 +50,18 @@ def test_a_context_goes_round_through_attributes() -> None:
 def test_a_message_gets_as_much_of_a_context_as_it_has_place_for() -> None:
     context = PARENT | {"tracestate": "a=1"}
     message = NewMessage("x", attributes={f"a{number}": "x" for number in range(9)})
-    assert with_context(message, context).attributes == message.attributes | PARENT
-    assert with_context(NewMessage("x"), context).attributes == context
-    assert with_context(message, {}) is message
+    assert with_context(message, context, {}).attributes == message.attributes | PARENT
+    assert with_context(NewMessage("x"), context, {}).attributes == context
+    assert with_context(message, {}, {}) is message
+
+
+def test_the_context_around_a_send_gives_way_to_that_of_the_send() -> None:
+    outer = {"traceparent": f"00-{TRACE}-{SPAN}-01", "tracestate": "a=1"}
+    sending = {"traceparent": f"00-{TRACE}-1{SPAN[1:]}-01", "tracestate": "a=1"}
+    passed_on = NewMessage("x", attributes={"b": "c"} | outer)
+    assert with_context(passed_on, sending, outer).attributes == {"b": "c"} | sending
+    other = NewMessage("x", attributes={"traceparent": f"00-{TRACE}-2{SPAN[1:]}-01"})
+    assert with_context(other, sending, outer) is other
 
 
 def test_an_sdk_counts_once_it_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
