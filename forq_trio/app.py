@@ -46,6 +46,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.server.database_urls import OtherUrls
+from forq_trio.model.traces import sdk_is_set_up
 from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
@@ -368,7 +369,18 @@ def _build_handler(config: Config, system: System, families: ReadFamilies) -> tu
         )
     router = Router(routes, answer_error)
     handler = counting_rejections(router, system.counters, error_body_start(ContentTooLarge))
+    if sdk_is_set_up():
+        handler = _traced(handler, system)
     return counting_refused_heads(router.admit, system.counters), handler
+
+
+def _traced(handler: Handler, system: System) -> Handler:
+    """A handler whose requests have spans, down to their commits."""
+    from forq_trio.broker.tracing import trace
+    from forq_trio.http.tracing import tracing_requests
+
+    trace(system.broker, served=True)
+    return tracing_requests(handler)
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

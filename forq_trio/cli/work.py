@@ -13,12 +13,13 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
+from forq_trio.model.traces import sdk_is_set_up
 
 if TYPE_CHECKING:
     from forq_trio.worker import Job, Worker
 
 CONCURRENCY_DEFAULT = 10
-KEY_BYTES_MAX = 4_096
+KEY_FILE_BYTES_MAX = 4_096
 _OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "where", "url")
 _OF_POST = ("signing_key_file", "allow_private")
 
@@ -57,7 +58,7 @@ def delays(text: str) -> list[float]:
 @click.option(
     "--signing-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Sign posts with the key in this file.  [default: the key in FORQ_SIGNING_KEY]",
+    help="Sign posts with the keys in this file, whsec_… each.  [default: those in FORQ_SIGNING_KEY]",
 )
 @click.option("--allow-private", is_flag=True, help="Post to addresses that are not public, too.")
 @click.option("--reload", is_flag=True, help="Start again when the module's files change.")
@@ -147,6 +148,10 @@ def _worker(
     except WorkerSetupError as problem:
         # Without the place at its beginning, which is in our own files.
         raise CliFailure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
+    if sdk_is_set_up():
+        from forq_trio.worker.tracing import trace
+
+        trace(worker)
     return worker
 
 
@@ -169,9 +174,10 @@ def _post_handler(
     from forq_trio.worker.posting import post_handler
     from forq_trio.worker.public_addresses import is_public
 
+    keys = _signing_keys(key_file)
     try:
         host = address_of(url).host
-        handler = post_handler(url, signing_key=_signing_key(key_file), allow_private=allow_private)
+        handler = post_handler(url, signing_keys=keys, allow_private=allow_private)
     except ValueError:
         raise CliFailure(
             f"--post: {without_credentials(url)!r} is not a URL to post to", Exit.USAGE
@@ -189,12 +195,19 @@ def _is_number(host: str) -> bool:
     return True
 
 
-def _signing_key(file: Path | None) -> bytes | None:
-    if file is None:
-        key = os.environ.get("FORQ_SIGNING_KEY", "").encode(errors="surrogateescape")
-        return key or None
-    with file.open("rb") as opened:
-        key = opened.read(KEY_BYTES_MAX + 1).strip()
-    if not key or len(key) > KEY_BYTES_MAX:
-        raise CliFailure(f"{file}: a signing key has 1 to {KEY_BYTES_MAX:,} bytes", Exit.USAGE)
-    return key
+def _signing_keys(file: Path | None) -> list[str]:
+    """The keys that posts are signed with, none for no signature. A command line would show them to everybody here."""
+    from forq_trio.worker.webhooks import NO_KEY, read_keys
+
+    place, text = "FORQ_SIGNING_KEY", os.environ.get("FORQ_SIGNING_KEY", "")
+    if file is not None:
+        with file.open("rb") as opened:
+            place, text = str(file), opened.read(KEY_FILE_BYTES_MAX).decode(errors="replace")
+    keys = text.split()
+    try:
+        read_keys(keys)
+    except ValueError as problem:
+        raise CliFailure(f"{place}: {problem}", Exit.USAGE) from None
+    if file is not None and not keys:
+        raise CliFailure(f"{place}: {NO_KEY}", Exit.USAGE)
+    return keys

@@ -102,22 +102,26 @@ def ours(module: str) -> str:
     return module.removeprefix("forq_trio.")
 
 
-WHERE_A_URL_NAMES_IT = {
+WHERE_ASKED_FOR = {
     "storage.postgres.engine",
     "storage.postgres.open",
     "storage.postgres.move",
     "pgq.tables",
+    "broker.tracing",
+    "http.tracing",
+    "worker.tracing",
 }
-"""What is imported by those alone who ask for it; it says which extra it needs."""
+"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs."""
 
 
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
     """The packages that these modules, and what they import of ours, import."""
+    entries = set(entries)
     waiting, seen, found = list(entries), set(), set()
     distributions = packages_distributions()
     while waiting:
         name = waiting.pop()
-        if name in seen or name in WHERE_A_URL_NAMES_IT:
+        if name in seen or name in WHERE_ASKED_FOR - entries:
             continue
         seen.add(name)
         if name in imports:
@@ -158,7 +162,7 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
         case "metrics":
             return {"worker.metrics"}
         case "otel":
-            return {"worker.tracing"}
+            return {"worker.tracing", "client.tracing"}
         case "spark":
             return commands | {name for name in imports if name.startswith("pyspark_forq")}
     return commands
@@ -262,8 +266,11 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
     assert done.stderr == advice
 
 
-@pytest.mark.parametrize(("module", "extra"), [("worker.metrics", "metrics"), ("worker.tracing", "otel")])
-def test_telemetry_of_a_worker_names_its_extra(module, extra, beyond_the_base) -> None:
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("worker.metrics", "metrics"), ("worker.tracing", "otel"), ("client.tracing", "otel")],
+)
+def test_telemetry_names_its_extra(module, extra, beyond_the_base) -> None:
     done = run(f"import forq_trio.worker, forq_trio.{module}", beyond_the_base)
     advice = f"forq_trio.{module} needs more than the client: pip install '.[{extra}]' in a clone of the repository"
     assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"

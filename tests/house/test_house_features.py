@@ -41,6 +41,12 @@ FEATURES = {
         42,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
+    # Traces, and the exemplars that name them in metrics.
+    "traces": Feature(
+        r"\b[Tt]racing\b|traceparent|sampled_trace|[Ee]xemplar|sdk_is_set_up",
+        r"tracing|traces|exemplars|metrics",
+        5,
+    ),
     "pipelines": Feature(
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),

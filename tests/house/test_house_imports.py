@@ -122,7 +122,7 @@ MAY_IMPORT = {
         "system",
     },
     "engines": {"model", "seam", "storage", "sqlite", "postgres", "temporary"},
-    "guests": {"model", "broker"},
+    "guests": {"model", "telemetry", "broker"},
     "system": {
         "model",
         "telemetry",
@@ -189,7 +189,7 @@ AT_HOME = {
     "jinja2": ("ui", "pyspark_forq"),
     "quart": ("ui",),
     "quart_trio": ("ui",),
-    "opentelemetry": ("worker.tracing",),
+    "opentelemetry": ("model.tracing", "worker.tracing", "client.tracing", "broker.tracing", "http.tracing"),
     "pyspark": ("pyspark_forq",),
     "pyarrow": ("pyspark_forq",),
 }

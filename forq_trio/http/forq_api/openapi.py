@@ -189,13 +189,12 @@ def _parameter(name: str, place: str, meaning: str, schema: Mapping[str, Any]) -
 def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for answer in route.operation.answers:
-        response: dict[str, Any] = {"description": answer.meaning}
+        response = responses.setdefault(str(answer.status), {"description": answer.meaning})
         if answer.body is not NoneType:
             schema = schema_of[answer.body]
             if answer.full is not None:
                 schema = {"anyOf": [schema, schema_of[answer.full]]}
-            response["content"] = {answer.content_type: {"schema": schema}}
-        responses[str(answer.status)] = response
+            response.setdefault("content", {})[answer.content_type] = {"schema": schema}
     for status, listed in sorted(possible_errors(route).items()):
         responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))
     return responses

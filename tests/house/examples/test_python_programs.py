@@ -25,6 +25,7 @@ PRINTED = {
     "Embedding": r"hello\n",
     "Embedding under asyncio": r"hello\n",
     "Embedding in a blocking program": r"hello\n",
+    "Metrics": r"1\.0\n",
     "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
     "Keys": r"created\nupdated\n\[\('customer/41', '2'\), \('customer/42', '3'\)\]\n4\n",
