@@ -39,7 +39,7 @@ def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> 
         said = capsys.readouterr()
         assert (
             said.err
-            == "forq: pipelines need Spark, which is not here: pip install '.[spark]' in a clone of the repository\n"
+            == "forq: pipelines need Spark, which is not here: pip install 'forq-trio[spark]'\n"
         )
 
 
