@@ -8,6 +8,7 @@ the digits of a number first. Bounds and choices are pydantic's.
 import ipaddress
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -128,7 +129,8 @@ def _read_path(text: str) -> Path:
         raise ValueError(f"{shown(text)} has a NUL character, which no path can have")
     try:
         path = Path(text).expanduser().absolute()
-        path.exists()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # Path.exists() is silent about other errors, too, from Python 3.14 on
     except (OSError, RuntimeError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem).rstrip(".")
         raise ValueError(f"{shown(text)} cannot be looked at: {reason}") from None

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.processes import WAIT_SECONDS_MAX, killed_after
+from support.programs import python_of
 from support.running_demo import running_demo
 
 OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
@@ -39,7 +40,7 @@ def installed(folder) -> Path:
     commands.mkdir(parents=True)
     for name, module in (("python", ""), ("forq", " -m forq_trio.cli")):
         command = commands / name
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', encoding="utf-8")
+        command.write_text(f'#!/bin/sh\nexec "{python_of("server")}"{module} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
     marker = run(folder, "bash", "-c", "cksum < pyproject.toml | tr ' ' -").stdout.strip()
     (folder / ".venv/installed").write_text(f"{marker} server,postgres\n", encoding="utf-8")
