@@ -3,6 +3,7 @@
 from typing import Any
 
 from forq_trio.http.forq_api.examples.messages import ID, MESSAGE, SENT
+from forq_trio.model.errors import MessageNotFound
 
 REDRIVE = "5f0c2b1e9d3a4c68"
 DEAD = {
@@ -59,7 +60,7 @@ MOVED = {
         {
             "id": "0199164b-4dea-78d9-9b4c-c699d5037963",
             "ok": False,
-            "code": "not_found.message",
+            "code": MessageNotFound.code,
             "message": "it is not there, or is in process",
         },
     ]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from forq_trio.model.errors import InvalidRequest, MessageNotFound
+
 ID = "0199164b-4dea-78d9-9b4c-c699d5037962"
 RECEIPT = "00000000-002a-8000-9c1f-5d1c7a60be21"
 OTHER_RECEIPT = "00000000-002b-8000-8f3a-27b90d44c10e"
@@ -52,7 +54,7 @@ RECEIVED = {
 SETTLED = {
     "results": [
         {"receipt": RECEIPT, "ok": True},
-        {"receipt": OTHER_RECEIPT, "ok": False, "code": "not_found.message", "message": NOT_THERE},
+        {"receipt": OTHER_RECEIPT, "ok": False, "code": MessageNotFound.code, "message": NOT_THERE},
     ]
 }
 
@@ -72,7 +74,7 @@ ANSWERS: dict[str, Any] = {
     "sendMessages": {
         "results": [
             SENT,
-            {"code": "bad_request.body.invalid", "field": "$.content", "message": "content is missing"},
+            {"code": InvalidRequest.code, "field": "$.content", "message": "content is missing"},
         ]
     },
     "receiveMessages": {"messages": [RECEIVED]},

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from forq_trio.model.errors import TooManyQueues
+
 BODIES: dict[str, Any] = {
     "relayOutbox": {"after": 0, "messages": [{"id": 1, "queue": "orders", "message": {"content": "first"}}]},
     "retrySetAside": {"ids": [7]},
@@ -17,7 +19,7 @@ ANSWERS: dict[str, Any] = {
                 "id": 7,
                 "queue": "orders",
                 "message": {"content": "order 1"},
-                "code": "conflict.too_many_queues",
+                "code": TooManyQueues.code,
                 "reason": "the token has made as many queues as one may",
             }
         ]
