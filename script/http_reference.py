@@ -122,7 +122,7 @@ def products() -> dict[Path, str]:
     made = {"http": overview(entries)}
     for name, (title, tags) in PAGES.items():
         made[f"http-{name}"] = topic_page(document, title, tags, entries)
-    made["http-types"] = types_page(document["components"]["schemas"])
+    made["http-types"] = types_page(document["components"]["schemas"], entries)
     rows = {SETTINGS + "…": (400, "The setting that the code ends in is not valid; `message` says why.")}
     rows |= {
         each.code: (each.status, each.meaning)
@@ -226,7 +226,7 @@ def body_blocks(body: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
     lines = " a line" if content_type.endswith("ndjson") else ""
     absent = "" if body["required"] else " It may be left out."
     yield f"The body is {kind_of(content['schema'])}{lines} (`{content_type}`).{absent}"
-    yield members_of(schemas[content["schema"]["$ref"].rpartition("/")[2]])
+    yield members_of(schemas[content["schema"]["$ref"].rpartition("/")[2]], sent=True)
 
 
 def answer_blocks(responses: dict[str, Any]) -> Iterator[str]:
@@ -300,12 +300,13 @@ def wanted(entry: Entry) -> str:
     return "?confirm=orders" if "confirm" in names else ""
 
 
-def types_page(schemas: dict[str, Any]) -> str:
+def types_page(schemas: dict[str, Any], entries: list[Entry]) -> str:
+    sent = sent_types(entries, schemas)
     blocks = [
         "# Types of bodies and answers",
         f"{MADE} [All operations](http.md)",
-        "Times are milliseconds since the Unix epoch, durations milliseconds. A member that is not required, and has "
-        "no default, may be absent.",
+        "Times are milliseconds since the Unix epoch, durations milliseconds. Answers have all of their members, "
+        "unless it says of one that it may be absent.",
         " · ".join(f"[{name}](#{name.lower()})" for name in sorted(schemas)),
     ]
     for name in sorted(schemas):
@@ -314,23 +315,43 @@ def types_page(schemas: dict[str, Any]) -> str:
         if "enum" in schema:
             blocks.append(f"One of {kind_of(schema)}.")
         if "properties" in schema:
-            blocks.append(members_of(schema))
+            blocks.append(members_of(schema, sent=name in sent))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def members_of(schema: dict[str, Any]) -> str:
-    """The table of the members of a type."""
+def members_of(schema: dict[str, Any], *, sent: bool) -> str:
+    """The table of the members of a type. sent: it is one of bodies; others are only answered."""
     needed = schema.get("required", [])
-    rows = [
-        (
-            f"`{member}`",
-            kind_of(each, member),
-            cell(each.get("description", "").replace(EPOCH, "")),
-            default_of({"schema": each, "required": member in needed}),
-        )
-        for member, each in schema["properties"].items()
-    ]
-    return table(("member", "type", "meaning", "without it"), rows)
+    rows = []
+    for member, each in schema["properties"].items():
+        meaning = cell(each.get("description", "").replace(EPOCH, ""))
+        default = default_of({"schema": each, "required": member in needed})
+        if sent:
+            rows.append((f"`{member}`", kind_of(each, member), meaning, default))
+        else:
+            absent = "" if default == "required" else f" May be absent{default and f': {default}'}."
+            rows.append((f"`{member}`", kind_of(each, member), meaning + absent))
+    return table(("member", "type", "meaning", "without it")[: 4 if sent else 3], rows)
+
+
+def types_in(value: Any) -> set[str]:
+    """The names of the types to which a part of the document refers."""
+    if isinstance(value, list):
+        return {name for each in value for name in types_in(each)}
+    if not isinstance(value, dict):
+        return set()
+    named = {value["$ref"].rpartition("/")[2]} if "$ref" in value else set()
+    return named.union(*(types_in(each) for each in value.values()))
+
+
+def sent_types(entries: list[Entry], schemas: dict[str, Any]) -> set[str]:
+    """The types that bodies have, at any depth."""
+    found: set[str] = set()
+    pending = {name for entry in entries for name in types_in(entry.operation.get("requestBody"))}
+    while pending:
+        found |= pending
+        pending = {name for each in pending for name in types_in(schemas[each])} - found
+    return found
 
 
 def errors_page(rows: dict[str, tuple[int, str]], of_http: dict[int, tuple[str, str]]) -> str:

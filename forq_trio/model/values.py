@@ -30,6 +30,7 @@ def text_up_to(longest: int, meaning: str) -> Any:
 
 EPOCH_MS = "Milliseconds since the Unix epoch."
 EpochMs = Annotated[int, Meta(description=EPOCH_MS)]
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
 
 

@@ -9,7 +9,7 @@ from forq_trio.model.error_answers import Explanation, Field
 from forq_trio.model.keys.types import Offering, Outcome, Revision
 from forq_trio.model.messages.new_message import DelayMs, ProcessAfter
 from forq_trio.model.queries import Query
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, Uuid, bounded, up_to
 
 _A_KIND = Meta(extra_json_schema={"maxLength": limits.KIND_LENGTH_MAX})
 _Kind = Annotated[
@@ -71,7 +71,7 @@ class OfferResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=T
     """The result of an offer of a batch: the members of `Offered`, or why it was refused."""
 
     outcome: Annotated[Outcome | None, LEFT_OUT] = None  # `ignored`: the message did not change
-    id: Annotated[str | None, LEFT_OUT] = None  # of the message that the key has now
+    id: Annotated[Uuid | None, LEFT_OUT] = None  # of the message that the key has now
     sequence: Annotated[int | None, LEFT_OUT] = None  # of the same message
     process_after: Annotated[EpochMs | None, LEFT_OUT] = None  # when it is due
     revision: Annotated[Revision | None, LEFT_OUT] = None

@@ -22,7 +22,7 @@ from forq_trio.model.messages.new_message import (
     ProcessAfter,
     TtlMs,
 )
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, Uuid, bounded, text_up_to
 
 Mode = Literal["create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore"]
 """What an offer does if its key is pending.
@@ -118,7 +118,7 @@ class Offered(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
     """The result of an offer."""
 
     outcome: Outcome  # `ignored`: the message did not change
-    id: str  # of the message that the key has now
+    id: Uuid  # of the message that the key has now
     sequence: int  # of the same message
     process_after: EpochMs  # when it is due
     revision: Revision

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, Uuid
 
 EventKind = Literal[
     "produced",
@@ -33,7 +33,7 @@ class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):
     at: EpochMs  # when
     kind: EventKind  # what happened
     queue: str  # where the message was
-    message_id: str  # which one
+    message_id: Uuid  # which one
     sequence: int  # of the message
     attempt: Count  # the delivery that it is about, 0 before the first
     # for a nack the reason that the consumer gave; for dead_lettered: failed, expired or overflow; for

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, get_args
 from msgspec import Struct
 
 from forq_trio.model.messages.types import Failure
-from forq_trio.model.values import Count
+from forq_trio.model.values import Count, Uuid
 
 Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
 """How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue, or
@@ -18,7 +18,7 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     """A message that is no longer in a queue, as it was at its end."""
 
     history_id: int  # its place in the history; grows in the order in which messages ended
-    id: str  # a UUID
+    id: Uuid  # names the message
     queue: str  # where it was
     sequence: int  # grows in the order of arrival
     outcome: Outcome  # how it ended

@@ -11,7 +11,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, MessageInfo
 from forq_trio.model.messages.where import NotEqual
 from forq_trio.model.queries import Query
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, Uuid, bounded, up_to
 
 LeaseMs = Annotated[
     int,
@@ -34,7 +34,7 @@ class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 class SendResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason."""
 
-    id: Annotated[str | None, LEFT_OUT] = None  # of the message that is stored
+    id: Annotated[Uuid | None, LEFT_OUT] = None  # of the message that is stored
     sequence: Annotated[int | None, LEFT_OUT] = None  # grows in the order of arrival, and is never used twice
     # true where the deduplicationId was known; id and sequence are those of the first message
     duplicate: Annotated[bool, LEFT_OUT] = False
@@ -59,9 +59,9 @@ class ReceiveRequest(
     lease_ms: LeaseMs | None = None  # null: the queue's
     order: Literal["fifo", "shuffle"] = "fifo"  # `fifo`: the queue's own order; `shuffle`: random messages
     peek: bool = False  # lease nothing: the messages have no receipts, and their attempts do not count it
-    # lease only messages whose attributes meet all of up to 10 conditions, such as {"region": "eu", "tier":
-    # {"not": "free"}}; see docs/queues.md#receive-by-attributes. Neither with `peek` nor with `order`
-    # `shuffle`
+    # lease only messages whose attributes meet all of up to 10 conditions, such as
+    # `{"region": "eu", "tier": {"not": "free"}}`; see docs/queues.md#receive-by-attributes. Neither with
+    # `peek` nor with `order` `shuffle`
     where: dict[str, str | NotEqual] | None = None
 
 
@@ -95,7 +95,7 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     A `Delivery` has the same form in JSON.
     """
 
-    id: str  # of the message, a UUID
+    id: Uuid  # of the message
     content: str  # as it was sent
     attempts: Count  # how often it was delivered, this time included; a peek does not count
     sequence: int  # grows in the order of arrival
@@ -118,7 +118,7 @@ class NextMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=T
     A client that asks for more, with the header X-Forq-Answer, gets the members of ReceivedMessage.
     """
 
-    id: str  # of the message, a UUID
+    id: Uuid  # of the message
     content: str  # as it was sent
     receipt: Annotated[str | None, LEFT_OUT] = None  # settles this delivery; absent after a peek
 

@@ -4,13 +4,13 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, Uuid
 
 
 class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """One message, with its content. Members that are absent have their default."""
 
-    id: str  # a UUID
+    id: Uuid  # names the message
     queue: str  # where it is or was
     sequence: int  # grows in the order of arrival
     content: str  # as it was sent

@@ -15,7 +15,7 @@ from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, Malform
 from forq_trio.model.json_text import loads
 from forq_trio.model.keys.types import KeyInfo, OnceMore
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, Uuid
 
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
@@ -118,7 +118,7 @@ class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
 class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
     """The result of a send."""
 
-    id: str  # of the stored message, a UUID
+    id: Uuid  # of the stored message
     sequence: int  # grows strictly in the order of arrival, and is never used twice
     # True when the deduplication id was known, and id and sequence are those of the first message
     duplicate: bool = False
@@ -179,7 +179,7 @@ STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A stored message, read without changing it."""
 
-    id: str  # a UUID
+    id: Uuid  # names the message
     queue: str  # where it is
     sequence: int  # grows in the order of arrival
     status: StatusName  # `held`: it would be ready if its group were below the group limit

@@ -25,7 +25,7 @@ from forq_trio.model.messages.new_message import (
     Priority,
     TtlMs,
 )
-from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
+from forq_trio.model.values import Count, EpochMs, Uuid, text_up_to, up_to
 
 
 class ScheduleOption(Declared, frozen=True, kw_only=True):
@@ -212,7 +212,7 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     runs: Count = 1
     at: EpochMs  # when this was recorded
     late_ms: Count = 0  # how much later than its time with jitter
-    message_id: str | None = None  # of its message, or of the one that was still pending; null for none
+    message_id: Uuid | None = None  # of its message, or of the one that was still pending; null for none
     sequence: int | None = None  # of the same message
     reason: str | None = None  # why no message was sent, null for one that was
 

@@ -11,13 +11,13 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_is_list, check_range, check_text
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.messages.types import check_message_id, check_queue_name, is_message_id
-from forq_trio.model.values import EpochMs
+from forq_trio.model.values import EpochMs, Uuid
 
 
 class HeldMessage(Struct, frozen=True, rename="camel"):
     """A message that a worker has in process."""
 
-    message_id: str  # which one
+    message_id: Uuid  # which one
     sequence: int  # of the message
     since: EpochMs  # when the worker got it
     attempt: int  # from 1
@@ -38,7 +38,7 @@ class WorkerQueue(Struct, frozen=True, rename="camel"):
 class WorkerReport(Struct, frozen=True, rename="camel"):
     """The report of a worker about itself."""
 
-    id: str  # a UUID that it made at its start
+    id: Uuid  # a UUID that it made at its start
     name: str  # what it is called
     host: str  # on which machine it runs
     version: str  # of its program

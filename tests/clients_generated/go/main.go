@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/google/uuid"
-
 	"smoke/forq"
 )
 
@@ -59,11 +57,10 @@ func giveBack(ctx context.Context, client *forq.ClientWithResponses) {
 	check(err == nil && next.JSON200 != nil, "next: %v", err)
 	message, err := next.JSON200.AsReceivedMessage()
 	check(err == nil && message.Content == "two" && message.Receipt != nil, "message: %v", err)
-	id, err := uuid.Parse(message.Id)
-	check(err == nil, "id: %v", err)
-	nacked, err := client.NackMessageWithResponse(ctx, queue, id, &forq.NackMessageParams{XForqReceipt: message.Receipt})
+	receipt := &forq.NackMessageParams{XForqReceipt: message.Receipt}
+	nacked, err := client.NackMessageWithResponse(ctx, queue, message.Id, receipt)
 	check(err == nil && nacked.StatusCode() == 204, "nacked: %v", err)
-	shown, err := client.ShowMessageWithResponse(ctx, queue, id)
+	shown, err := client.ShowMessageWithResponse(ctx, queue, message.Id)
 	check(err == nil && shown.JSON200 != nil, "shown: %v", err)
 	check(shown.JSON200.LeaseUntil == nil && len(shown.JSON200.Failures) == 1, "shown: %v", shown.JSON200)
 }

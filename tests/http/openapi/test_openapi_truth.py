@@ -69,6 +69,15 @@ def test_numbers_that_need_64_bits_say_so(document):
     assert received["receivedAt"]["format"] == received["leaseUntil"]["format"] == "int64"
 
 
+def test_the_id_of_a_message_has_the_same_form_in_paths_and_answers(document):
+    """So a generated client has one type for both."""
+    schemas = document["components"]["schemas"]
+    path = document["paths"]["/api/v1/queues/{queue}/messages/{messageId}"]["get"]
+    in_path = next(each["schema"] for each in path["parameters"] if each["name"] == "messageId")
+    for kind in ("NextMessage", "ReceivedMessage", "MessageInfo", "SendResult", "Offered", "Produced"):
+        assert schemas[kind]["properties"]["id"]["format"] == in_path["format"] == "uuid", kind
+
+
 def test_null_is_a_type_beside_the_other(document):
     """Generators understand that better than `anyOf`."""
     for schema in schemas_in(document["components"]):
