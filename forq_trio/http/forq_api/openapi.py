@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from forq_trio.http.forq_api.errors import answer_error
-from forq_trio.http.forq_api.examples import ANSWERS, BODIES
 from forq_trio.http.forq_api.openapi_schemas import complete, schemas_of
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import is_forqs_path
@@ -152,6 +151,14 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def _examples() -> Any:
+    # Only here: most servers are never asked for the document, and the examples are a module for each topic.
+    from forq_trio.http.forq_api import examples
+
+    return examples
+
+
 def _share_errors(operations: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put a component in the place of each error that several operations answer alike, and return these.
 
@@ -199,7 +206,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
-        content = {"schema": schema_of[operation.body], "example": BODIES[operation.name]}
+        content = {"schema": schema_of[operation.body], "example": _examples().BODIES[operation.name]}
         described["requestBody"] = {
             "required": operation.needs_body,
             "content": {operation.body_type: content},
@@ -236,8 +243,9 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
             if answer.full is not None:
                 schema = {"anyOf": [schema, schema_of[answer.full]]}
             response["content"] = {answer.content_type: {"schema": schema}}
-            if route.operation.name in ANSWERS:
-                response["content"][answer.content_type]["example"] = ANSWERS[route.operation.name]
+            if route.operation.name in _examples().ANSWERS:
+                example = _examples().ANSWERS[route.operation.name]
+                response["content"][answer.content_type]["example"] = example
         if answer.headers:
             response["headers"] = {each.name: _header(each) for each in answer.headers}
         responses[str(answer.status)] = response

@@ -144,7 +144,7 @@ class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_field
 
     generation: Generation
     number: Number
-    made_at: MadeAt | None = None  # tells it from other leases of its number; null: whichever has it
+    made_at: MadeAt | None = None  # tells it from other leases of its number
 
 
 class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):

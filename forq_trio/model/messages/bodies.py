@@ -25,6 +25,11 @@ Order = Annotated[
 ]
 
 
+Conditions = Annotated[
+    dict[str, str | NotEqual], Meta(extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX})
+]
+
+
 class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Messages to send in one commit; at most 4 MiB of content in all."""
 
@@ -62,7 +67,7 @@ class ReceiveRequest(
     # lease only messages whose attributes meet all of up to 10 conditions, such as
     # `{"region": "eu", "tier": {"not": "free"}}`; see docs/queues.md#receive-by-attributes. Neither with
     # `peek` nor with `order` `shuffle`
-    where: dict[str, str | NotEqual] | None = None
+    where: Conditions | None = None
 
 
 class NextQuery(Query, frozen=True, kw_only=True):

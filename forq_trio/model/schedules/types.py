@@ -240,7 +240,7 @@ class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forb
 class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
     """A schedule as the caller who saves, pauses or resumes it sees it: without its message and results of runs.
 
-    Those need `browse`; the method `schedule` shows them. The members are those of `Schedule`.
+    Those need `browse`, and are shown with the schedule. The members are those of `Schedule`.
     """
 
     name: str  # as in its path

@@ -161,8 +161,10 @@ async def test_an_error_that_is_not_listed_fails_the_test():
 BOUNDS = [
     ("ReceiveRequest", "max", {"minimum": 1, "maximum": 100, "default": 1}),
     ("ReceiveRequest", "waitMs", {"minimum": 0, "maximum": 30_000, "default": 0}),
+    ("ReceiveRequest", "where", {"maxProperties": 10}),
     ("ReceiveRequest", "leaseMs", {"minimum": 0, "maximum": 43_200_000}),
     ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
+    ("SettingsChange", "backOff", {"minItems": 1, "maxItems": 100}),
     ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
     ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
     ("NewMessages", "messages", {"maxItems": 1_000}),
