@@ -49,7 +49,6 @@ IN_PATHS = {
 }
 """Values in the paths of the commands that are shown."""
 
-METHODS = ("get", "put", "post", "delete", "patch")
 KINDS = {"string": "text", "object": "object", "array": "list", "boolean": "true or false", "null": "null"}
 UNITS = (("Ms", "milliseconds"), ("Seconds", "seconds"), ("ytes", "bytes"))
 """By the end of a name, the unit of the number."""
@@ -135,15 +134,13 @@ def products() -> dict[Path, str]:
 
 def entries_of(document: dict[str, Any]) -> Iterator[Entry]:
     for path, operations in document["paths"].items():
-        for method in METHODS:
-            if method in operations:
-                operation = operations[method]
-                shared = document["components"]["responses"]
-                responses = {
-                    status: shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
-                    for status, each in operation["responses"].items()
-                }
-                yield Entry(method, path, operation | {"responses": responses})
+        for method, operation in operations.items():
+            shared = document["components"]["responses"]
+            responses = {
+                status: shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+                for status, each in operation["responses"].items()
+            }
+            yield Entry(method, path, operation | {"responses": responses})
 
 
 def page_of(entry: Entry) -> str:
@@ -181,9 +178,7 @@ def topic_page(document: dict[str, Any], title: str, tags: tuple[str, ...], entr
     ]
     blocks = [f"# {title}", f"{MADE} [All operations](http.md)", "\n".join(links)]
     for tag in tags:
-        if len(tags) > 1:
-            blocks.append(f"## {tag}")
-        blocks.append(prose(said[tag]))
+        blocks += [f"## {tag}" if len(tags) > 1 else "## Operations", prose(said[tag])]
         for entry in ours[tag]:
             blocks += operation_blocks(entry, document["components"]["schemas"])
     return "\n\n".join(blocks) + "\n"

@@ -243,8 +243,9 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
             if answer.full is not None:
                 schema = {"anyOf": [schema, schema_of[answer.full]]}
             response["content"] = {answer.content_type: {"schema": schema}}
-            if route.operation.name in _examples().ANSWERS:
-                example = _examples().ANSWERS[route.operation.name]
+            examples, name = _examples().ANSWERS, route.operation.name
+            if name in examples:
+                example = examples.get(f"{name} {answer.status}", examples[name])
                 response["content"][answer.content_type]["example"] = example
         if answer.headers:
             response["headers"] = {each.name: _header(each) for each in answer.headers}

@@ -87,6 +87,7 @@ def _describe(component: dict[str, Any], comments: dict[str, str], members: set[
 def _join_null(schema: dict[str, Any]) -> None:
     """Say `type: [integer, null]` instead of `anyOf` with two of them, which fewer generators understand."""
     either = schema.get("anyOf", [])
+    either.sort(key=lambda each: each == {"type": "null"})  # msgspec 0.21 has it first in some
     for each in either:
         complete(each)
     if len(either) == 2 and either[1] == {"type": "null"} and isinstance(either[0].get("type"), str):

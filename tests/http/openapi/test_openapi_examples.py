@@ -61,4 +61,4 @@ def unknown_members(value: Any, kind: Any) -> set[str]:
 
 def test_no_example_is_left_of_what_is_gone(operations):
     names = {each.name for each in operations}
-    assert BODIES.keys() | ANSWERS.keys() <= names
+    assert BODIES.keys() | {name.partition(" ")[0] for name in ANSWERS} <= names

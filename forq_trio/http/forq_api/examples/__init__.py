@@ -1,7 +1,7 @@
 """Examples of bodies and answers in the OpenAPI document, by the names of operations. Those of NDJSON are one line.
 
-Each body can be sent as it is, perhaps with other ids and receipts. An answer is that of a success. Each topic is a
-module.
+Each body can be sent as it is, perhaps with other ids and receipts. An answer is that of a success; if it is that of
+one status only, this stands behind the name. Each topic is a module.
 """
 
 from importlib import import_module

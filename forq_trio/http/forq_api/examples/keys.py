@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from forq_trio.http.forq_api.examples.messages import ID, MESSAGE
+from forq_trio.http.forq_api.examples.messages import ID, READY
 
 OFFERED = {"outcome": "created", "id": ID, "sequence": 43, "processAfter": 1767225605000, "revision": 43}
 KEYED = {
@@ -15,7 +15,7 @@ KEYED = {
     "lastOfferAt": 1767225600000,
     "maxWaitUntil": 1767225660000,
 }
-OF_KEY = {**MESSAGE, "status": "delayed", "keyed": KEYED}
+OF_KEY = {**READY, "status": "delayed", "processAfter": 1767225605000, "keyed": KEYED}
 
 BODIES: dict[str, Any] = {
     "offerMessage": {"content": "one sofa", "mode": "debounce", "delayMs": 5000, "maxWaitMs": 60000},
@@ -25,6 +25,7 @@ BODIES: dict[str, Any] = {
 
 ANSWERS: dict[str, Any] = {
     "offerMessage": OFFERED,
+    "offerMessage 200": {**OFFERED, "outcome": "updated"},
     "offerMessages": {"results": [OFFERED, {**OFFERED, "outcome": "ignored"}]},
     "listKeys": {"messages": [OF_KEY], "next": None},
     "showKey": {"message": OF_KEY, "onceMore": None},

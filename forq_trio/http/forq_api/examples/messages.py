@@ -57,6 +57,16 @@ SETTLED = {
         {"receipt": OTHER_RECEIPT, "ok": False, "code": MessageNotFound.code, "message": NOT_THERE},
     ]
 }
+READY = {
+    **MESSAGE,
+    "status": "ready",
+    "attempts": 0,
+    "processingStartedAt": None,
+    "leaseUntil": None,
+    "lastError": None,
+    "firstReceivedAt": None,
+    "failures": [],
+}
 
 BODIES: dict[str, Any] = {
     "sendMessage": {"content": "one sofa", "delayMs": 5000},
@@ -84,5 +94,5 @@ ANSWERS: dict[str, Any] = {
     "extendLeases": {"results": [{"receipt": RECEIPT, "ok": True, "leaseUntil": 1767225960000}]},
     "releaseMessages": SETTLED,
     "showMessage": MESSAGE,
-    "peekMessages": {"messages": [MESSAGE]},
+    "peekMessages": {"messages": [READY]},
 }
