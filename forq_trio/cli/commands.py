@@ -48,6 +48,7 @@ _COMMANDS = {
     "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
     "workers": _Listed("workers", "List workers: their slots, and what they handle."),
     "processes": _Listed("processes", "List the servers that share a database."),
+    "health": _Listed("health", "Ask a running server whether it works."),
     "apps": _Listed("apps", "List or delete apps that published."),
     "history": _Listed("history", "Find, show, export or purge finished messages."),
     "token": _Listed("token", "Make, list or revoke access tokens."),
