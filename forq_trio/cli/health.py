@@ -5,6 +5,7 @@ A container runs it every half minute, so it imports little: no client, and none
 
 import http.client
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from forq_trio.cli.options import duration_option
 from forq_trio.client.address import DEFAULT_URL, ServerAddress, address_of, without_credentials
 
 _ANSWER_BYTES_MAX = 64 * 1024
+_PAUSE_SECONDS = 0.2
 _EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
 
 
@@ -24,13 +26,14 @@ _EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
 @duration_option(
     "--timeout", "timeout_ms", default="5s", show_default=True, help="How long to wait for the server."
 )
+@duration_option("--wait", "wait_ms", default="0s", help="Ask again for so long until it works.")
 @click.option(
     "--url",
     envvar="FORQ_URL",
     show_envvar=True,
     help="Where the server is, instead of where its settings say.",
 )
-def health(live: bool, sends: bool, timeout_ms: int, url: str | None) -> None:
+def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | None) -> None:
     """Ask a running server whether it works; needs no secret.
 
     The exit code is 0 if it does, 1 if it answers but cannot use its database, and 3 if it does not answer.
@@ -43,14 +46,26 @@ def health(live: bool, sends: bool, timeout_ms: int, url: str | None) -> None:
     except ValueError as problem:
         raise CliFailure(str(problem), Exit.USAGE) from None
     where = without_credentials(url)
+    deadline = time.monotonic() + wait_ms / 1_000
+    while True:
+        try:
+            click.echo(_how_it_is(server, where, live, sends, timeout_ms))
+            return
+        except CliFailure:
+            if time.monotonic() + _PAUSE_SECONDS > deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeout_ms: int) -> str:
+    """One sentence; raises CliFailure if it is not what is wanted."""
     if live:
         _ask(server, where, "/livez", timeout_ms)
-        click.echo(f"{where} is alive.")
-        return
+        return f"{where} is alive."
     refused = _refused_sends(_ask(server, where, "/healthcheck?verbose", timeout_ms))
     if refused is not None and sends:
         raise CliFailure(f"{where} works, but: {refused}")
-    click.echo(f"{where} works." if refused is None else f"{where} works, but: {refused}.")
+    return f"{where} works." if refused is None else f"{where} works, but: {refused}."
 
 
 def configured_url(environ: Mapping[str, str]) -> str:

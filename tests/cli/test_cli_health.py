@@ -30,17 +30,18 @@ def keyless(connected: Forq, monkeypatch: pytest.MonkeyPatch) -> Forq:
 
 
 @contextmanager
-def answering(answer: str) -> Iterator[str]:
-    """The URL of what gives every request this answer; with none it gives none."""
+def answering(*answers: str) -> Iterator[str]:
+    """The URL of what gives one request after the other these answers; an empty one is none."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(4_096)
-                connection.sendall(answer.replace("\n", "\r\n").encode())
-                if not answer:
-                    connection.recv(1)  # until the command gives up
+            for answer in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4_096)
+                    connection.sendall(answer.replace("\n", "\r\n").encode())
+                    if not answer:
+                        connection.recv(1)  # until the command gives up
 
         thread = Thread(target=serve)
         thread.start()
@@ -220,3 +221,12 @@ def test_it_imports_little(url: str):
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment(FORQ_URL=url), capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) & HEAVY == set()
+
+
+def test_it_asks_again_until_the_server_works(forq: Forq):
+    with answering(said("503 x"), said("200 OK")) as url:
+        outcome = forq("health", "--url", url, "--wait", "1min")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{url} works.\n", "")
+    outcome = forq("health", "--url", NOWHERE, "--wait", "300ms")
+    assert outcome.code == 3
+    assert outcome.err.count("\n") == 1

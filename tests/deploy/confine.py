@@ -1,6 +1,6 @@
-"""Runs a program under what systemd asks of the kernel for a service: confine.py FAMILY,FAMILY PROGRAM ARGUMENT…
+"""Runs a program under what systemd asks of the kernel for a service: confine.py FILE FAMILY,FAMILY PROGRAM ARGUMENT…
 
-FORQ_TEST_ALLOWED names a file with the system calls that it may make. What it may not fails with EPERM, as with
+The file has the system calls that it may make. What it may not fails with EPERM, as with
 SystemCallErrorNumber=EPERM; a socket of another family with EAFNOSUPPORT. Memory is never both written and run
 (MemoryDenyWriteExecute), and no program gets more rights (NoNewPrivileges). The filter is made by libseccomp, as
 systemd's own is.
@@ -32,16 +32,15 @@ class Comparison(ctypes.Structure):
 
 
 def main() -> None:
-    families, *command = sys.argv[1:]
+    allowed, families, *command = sys.argv[1:]
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
         sys.exit("this kernel cannot refuse memory that is written and run")
-    load_filter(families.split(","))
+    load_filter(Path(allowed).read_text(encoding="utf-8").split(), families.split(","))
     os.execvp(command[0], command)
 
 
-def load_filter(families: list[str]) -> None:
-    names = Path(os.environ["FORQ_TEST_ALLOWED"]).read_text(encoding="utf-8").split()
+def load_filter(names: list[str], families: list[str]) -> None:
     lib = ctypes.CDLL(find_library("seccomp"), use_errno=True)
     lib.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(lib.seccomp_init(ERRNO | errno.EPERM))

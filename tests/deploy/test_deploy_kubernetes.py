@@ -1,4 +1,4 @@
-"""deploy/kubernetes: each overlay renders, is valid, as closed as the restricted standard asks, and probes what it says."""
+"""deploy/kubernetes: each overlay renders, is valid, is as closed as the restricted standard asks, and probes well."""
 
 import json
 import os

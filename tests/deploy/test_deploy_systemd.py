@@ -1,7 +1,6 @@
 """deploy/systemd: what systemd says of the unit, and the server under its restrictions."""
 
 import configparser
-import os
 import re
 import shutil
 import subprocess
@@ -131,19 +130,21 @@ def system_calls(systemd_analyze: str, unit_text: str) -> set[str]:
     return allowed | members("@default")
 
 
+def confining(place: Path, names: set[str], families: str) -> list[str]:
+    """The beginning of a command line whose program may make these system calls alone."""
+    (place / "allowed").write_text("\n".join(sorted(names)), encoding="utf-8")
+    return [sys.executable, str(Path(__file__).with_name("confine.py")), str(place / "allowed"), families]
+
+
 @pytest.mark.process
 def test_it_serves_under_the_restrictions_that_the_kernel_keeps(
     systemd_analyze: str, text: str, unit: configparser.RawConfigParser, tmp_path: Path
 ) -> None:
     """The filter of system calls, families of sockets, no memory that is written and run: as systemd sets them."""
     families = unit["Service"]["RestrictAddressFamilies"].split()
-    confine = [sys.executable, Path(__file__).with_name("confine.py"), ",".join(families)]
-    allowed = tmp_path / "allowed"
-    allowed.write_text("\n".join(sorted(system_calls(systemd_analyze, text))), encoding="utf-8")
+    confine = confining(tmp_path, system_calls(systemd_analyze, text), ",".join(families))
     serve = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", "127.0.0.1:0"]
-    env = environment(
-        FORQ_DB_PATH=str(tmp_path / "forq.db"), FORQ_ENV="local", FORQ_TEST_ALLOWED=str(allowed)
-    )
+    env = environment(FORQ_DB_PATH=str(tmp_path / "forq.db"), FORQ_ENV="local")
     with subprocess.Popen([*confine, *serve], env=env, stderr=subprocess.PIPE, text=True) as process:
         try:
             event = started(process)
@@ -165,11 +166,9 @@ def test_it_serves_under_the_restrictions_that_the_kernel_keeps(
 
 def test_what_the_filter_does_not_allow_fails(systemd_analyze: str, text: str, tmp_path: Path) -> None:
     """So the test above could fail."""
-    allowed = tmp_path / "allowed"
     names = system_calls(systemd_analyze, text)
     assert {"read", "openat", "futex", "epoll_wait"} <= names
     assert {"mount", "chown", "setuid", "ptrace", "bpf", "reboot"} & names == set()
-    allowed.write_text("\n".join(sorted(names)), encoding="utf-8")
     program = """
 import ctypes, errno, mmap, os, socket
 def refused(call, *arguments, code=errno.EPERM):
@@ -177,14 +176,13 @@ def refused(call, *arguments, code=errno.EPERM):
         call(*arguments)
     except OSError as problem:
         return problem.errno == code
-assert refused(os.chown, os.environ["FORQ_TEST_ALLOWED"], -1, -1)
+assert refused(os.chown, os.devnull, -1, -1)
 assert refused(socket.socket, socket.AF_NETLINK, socket.SOCK_RAW, code=errno.EAFNOSUPPORT)
 private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 assert refused(mmap.mmap, -1, 4096, private, mmap.PROT_WRITE | mmap.PROT_EXEC)
 """
-    confine = [sys.executable, Path(__file__).with_name("confine.py"), "AF_UNIX"]
-    env = os.environ | {"FORQ_TEST_ALLOWED": str(allowed)}
+    confine = confining(tmp_path, names, "AF_UNIX")
     done = subprocess.run(
-        [*confine, sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False
+        [*confine, sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
