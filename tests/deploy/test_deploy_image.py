@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -52,17 +53,21 @@ def test_the_image(root: Path, tmp_path: Path) -> None:
     secret.write_text(f"{SECRET}\n", encoding="utf-8")
     secret.chmod(0o444)
     volume.mkdir()
-    (tmp_path / "build").mkdir()
-    image = build(root, tmp_path / "build")
+    with TemporaryDirectory(dir=tmp_path) as place:  # its files would stay until the third run after this one
+        try_it(build(root, Path(place)), tmp_path, volume, secret)
+
+
+def try_it(image: Image, tmp_path: Path, volume: Path, secret: Path) -> None:
     with image.started(_place(tmp_path, "first"), volume, secret) as container:
         is_as_small_as_it_says(image, container)
         runs_as_nobody_who_may_do_anything(image, container)
         can_write_nowhere_but_to_its_volume(container)
         assert container.exec("forq", "send", "orders", "one sofa").returncode == 0
-        health = container.exec("forq", "health")
+        health = container.exec(*image.config.health)
         assert (health.returncode, health.stdout) == (0, "http://localhost:8080 works.\n")
         backup = container.exec("forq", "backup", "/var/lib/forq/copy.db")
         assert backup.returncode == 0, backup.stderr
+        assert container.exec("python3", "-c", "import forq_trio.storage.postgres.open").returncode == 0
         assert container.stop() == 0
     assert json.loads(container.log().splitlines()[-1])["event"] == "server.stopped"
     assert {path.name for path in volume.iterdir()} == {"forq.db", "forq.db.lock", "copy.db"}
