@@ -166,7 +166,7 @@ class ChrootImage:
     def started(
         self, place: Path, volume: Path, secret: Path, **variables: str
     ) -> Iterator["ChrootContainer"]:
-        os.chown(volume, *map(int, self.config.user.split(":")))
+        _give(volume, self.config.user)
         env = self.config.env | {"HOME": "/var/lib/forq", "FORQ_AUTH_SECRET_FILE": "/run/secrets/auth_secret"}
         env |= variables
         mounts = ["tmpfs", "/tmp", "volume", self.config.volumes[0], str(volume)]
@@ -186,6 +186,14 @@ class ChrootImage:
                 yield ChrootContainer(process, env, self.config.user)
             finally:
                 process.kill()  # unshare, and with it process 1 and its namespaces
+
+
+def _give(folder: Path, user: str) -> None:
+    """Let the user of the image write there."""
+    if os.geteuid() == 0:
+        os.chown(folder, *map(int, user.split(":")))
+    else:
+        folder.chmod(0o777)
 
 
 def _copy_tree(source: Path, target: Path, left_out: Callable[[Path], bool] = lambda _: False) -> None:
@@ -234,6 +242,7 @@ class DockerImage:
             entrypoint=said["Entrypoint"],
             cmd=said["Cmd"],
         )
+        run(["docker", "pull", "--quiet", stage.base])  # a builder need not keep it
         self.all_bytes = self._bytes(self._name)
         self.own_bytes = self.all_bytes - self._bytes(stage.base)
 
@@ -245,7 +254,7 @@ class DockerImage:
     def started(
         self, place: Path, volume: Path, secret: Path, **variables: str
     ) -> Iterator["DockerContainer"]:
-        os.chown(volume, *map(int, self.config.user.split(":")))
+        _give(volume, self.config.user)
         options = [
             "--read-only",
             "--tmpfs=/tmp",
@@ -281,7 +290,7 @@ class DockerContainer:
         return subprocess.run(words, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX, check=False)
 
     def stop(self) -> int:
-        run(["docker", "stop", "--time=60", self._number])
+        run(["docker", "stop", "-t", "60", self._number])
         return int(run(["docker", "inspect", "--format", "{{.State.ExitCode}}", self._number]))
 
     def log(self) -> str:

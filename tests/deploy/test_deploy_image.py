@@ -11,7 +11,7 @@ from support.real_server import SECRET
 from .images import Container, Image, build
 
 MB = 1_000_000
-OWN_BYTES_MAX = 100 * MB
+OWN_BYTES_MAX = 80 * MB
 """What the image adds to its base."""
 COMPILERS = ("cc", "gcc", "g++", "clang", "ld", "make", "as")
 
