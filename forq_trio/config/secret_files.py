@@ -4,6 +4,8 @@ Containers, Kubernetes and systemd hand secrets over as files, which no list of 
 no pydantic, because commands that talk to a server read their secret here, too.
 """
 
+import os
+import stat
 from collections.abc import Mapping
 
 ENDING = "_FILE"
@@ -11,7 +13,7 @@ _LENGTH_MAX = 64 * 1024
 """In characters; more than any secret or URL has."""
 
 
-class SecretFileError(ValueError):
+class SecretFileError(Exception):
     """The file of a secret cannot be used; the message follows the variable's name and shows no secret."""
 
 
@@ -32,6 +34,8 @@ def find_secret(variable: str, environ: Mapping[str, str]) -> tuple[str, str] | 
     if value:
         raise SecretFileError(f"is set beside {variable}; allowed: one of the two")
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could last for ever
+            raise SecretFileError(f"{path!r} is not a file; allowed: a readable file")
         with open(path, encoding="utf-8") as file:
             text = file.read(_LENGTH_MAX + 1)
     except OSError as problem:

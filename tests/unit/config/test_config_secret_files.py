@@ -1,5 +1,6 @@
 """Secrets in files that variables name: FORQ_AUTH_SECRET_FILE and its like."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,9 @@ def test_what_is_wrong_is_one_line_that_shows_no_secret(tmp_path: Path):
     assert problem(str(tmp_path / "bytes")).startswith("names no file of text; ")
     (tmp_path / "long").write_text("s" * 70_000)
     assert problem(str(tmp_path / "long")).startswith("names a file of more than 65536 characters; ")
-    assert problem("/dev/zero").startswith("names a file of more than 65536 characters; ")
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path), str(tmp_path / "pipe")):
+        assert problem(path) == f"{path!r} is not a file; allowed: a readable file"
     assert problem("a\0b").startswith("names no file of text; ")
 
 
