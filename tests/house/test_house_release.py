@@ -24,6 +24,7 @@ from support.programs import INSTALLED, python_of
 
 RELEASES = re.compile(r"^## (\S+) - (\d{4}-\d\d-\d\d)$", re.MULTILINE)
 DATABASES = re.compile(r"^\| (\d+\.\d+\.\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
+DEPRECATES = re.compile(r"\bDeprecationWarning\b|\bdeprecated\b['\"]?\s*[=:]\s*True\b")
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 # How a licence's text begins, and what it is called by SPDX.
 LICENCES = {
@@ -80,6 +81,17 @@ def test_the_table_of_databases_is_true(root, project) -> None:
     minors: dict[str, tuple[str, ...]] = {}
     for version, *tables in rows:
         assert minors.setdefault(version.rpartition(".")[0], tuple(tables)) == tuple(tables), version
+
+
+def test_what_is_deprecated_is_announced(root) -> None:
+    """docs/upgrading.md says how; that nothing is deprecated, it says for as long as no code warns of something."""
+    sources = [path for package in ("forq_trio", "pyspark_forq") for path in (root / package).rglob("*.py")]
+    warning = [path.name for path in sources if DEPRECATES.search(path.read_text(encoding="utf-8"))]
+    page = (root / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    assert ("Nothing is deprecated now." in page) == (not warning), warning
+    assert not warning or "### Deprecated" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert DEPRECATES.search('warnings.warn("use b", DeprecationWarning, stacklevel=2)')
+    assert DEPRECATES.search('"deprecated": True')
 
 
 def test_whoever_says_where_the_project_is_says_what_the_project_file_says(root, project, tracked) -> None:
