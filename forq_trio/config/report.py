@@ -54,11 +54,16 @@ def example(chosen: Mapping[str, str] | None = None) -> str:
             "",
             f"# {setting.doc}",
             f"# Allowed: {setting.form.allowed}. Default: {setting.default_text}.",
-            f"{setting.name} = {_toml(chosen[setting.name])}"
-            if setting.name in chosen
-            else f"# {setting.name} = {_toml(setting.example)}",
+            _key(setting.name, setting.example, chosen),
         ]
+        if setting.secret:
+            file = f"{setting.name}_file"
+            lines += ["# Or the file that has it:", _key(file, f"/run/secrets/{setting.name}", chosen)]
     return "\n".join(lines) + "\n"
+
+
+def _key(name: str, example: Any, chosen: Mapping[str, str]) -> str:
+    return f"{name} = {_toml(chosen[name])}" if name in chosen else f"# {name} = {_toml(example)}"
 
 
 def _toml(value: Any) -> str:

@@ -66,8 +66,6 @@ class Section(BaseModel):
 class ServerSection(Section):
     auth_secret: Secret = Field(repr=False, examples=[""])
     """What clients present as X-API-Key, and the password of the admin UI."""
-    auth_secret_file: ReadableFile | None = Field(None, examples=["/etc/forq/secret"])
-    """A file that has the secret and nothing else, instead of auth_secret."""
     env: Literal["local", "pro"] = "pro"
     """pro sends HSTS and marks cookies Secure; local is for trying things out over plain HTTP."""
     api_addr: ListenAddress = HostPort("localhost", 8080)

@@ -6,6 +6,7 @@ environment, and do not say which key of which section a value came from.
 """
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic_settings import InitSettingsSource
 
-from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret
+from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret, read_secret_file
 from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
@@ -30,10 +31,11 @@ _ADDRESSES = tuple(
 )
 """What other servers call the address to listen on, or a part of it."""
 _NUMBER_BITS_MAX = 1_000
-_SECRET_FILE_BYTES_MAX = 4_096
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 SECRET_FILES = {file_variable(each.variable): name for name, each in SETTINGS.items() if each.secret}
 """The variables that name the files of secrets, and whose these are."""
+SECRET_FILE_KEYS = {f"{name}_file": name for name, each in SETTINGS.items() if each.secret}
+"""The keys that name the files of secrets in a TOML file, and whose these are."""
 _SECRETS = {each.variable: name for name, each in SETTINGS.items() if each.secret} | SECRET_FILES
 
 
@@ -125,26 +127,6 @@ def read_file(path: Path) -> SettingsSource:
     return source
 
 
-def read_secret(source: SettingsSource) -> None:
-    """Take the secret from the file that auth_secret_file names; a file that cannot be read is reported elsewhere."""
-    if "auth_secret_file" not in source.origins:
-        return
-    origin = source.origins["auth_secret_file"]
-    if "auth_secret" in source.origins:
-        source.problems.append(
-            f"{origin}: {source.origins['auth_secret']} is set, too; allowed: one of the two"
-        )
-        return
-    try:
-        path = Path(source.init_kwargs["auth_secret_file"]).expanduser()
-        if path.is_file():  # reading from a pipe could last for ever
-            with path.open("rb") as file:
-                text = file.read(_SECRET_FILE_BYTES_MAX).decode(errors="replace")
-            source.give("auth_secret", origin, text.strip())
-    except (OSError, RuntimeError, ValueError):
-        return
-
-
 def _read_table(source: SettingsSource, path: Path, section: str, table: Any) -> None:
     if isinstance(table, dict) and section in _SECTIONS:
         for key, value in table.items():
@@ -159,13 +141,18 @@ def _read_table(source: SettingsSource, path: Path, section: str, table: Any) ->
 
 
 def _read_key(source: SettingsSource, origin: str, section: str, key: str, value: Any) -> None:
-    if key not in SETTINGS:
+    name = SECRET_FILE_KEYS.get(key, key)
+    if name not in SETTINGS:
         here = [name for name, setting in SETTINGS.items() if setting.section == section]
         # It may be a misspelt key of another section: suggest that one, too.
         source.problems.append(f"{origin}: is not a known key; {_nearest(key, here, list(SETTINGS))}")
-    elif SETTINGS[key].section != section:
-        home = SETTINGS[key].section
+    elif SETTINGS[name].section != section:
+        home = SETTINGS[name].section
         source.problems.append(f"{origin}: is in the wrong section; it belongs in [{home}]")
+    elif name in source.origins:
+        source.problems.append(f"{origin}: is set beside {source.origins[name]}; allowed: one of the two")
+    elif key in SECRET_FILE_KEYS:
+        _read_secret_of(source, name, origin, str(value))
     elif isinstance(value, bool):
         source.give(key, origin, str(value).lower())
     elif isinstance(value, str):
@@ -175,6 +162,14 @@ def _read_key(source: SettingsSource, origin: str, section: str, key: str, value
         source.give(key, origin, str(value) if value.bit_length() <= _NUMBER_BITS_MAX else hex(value))
     else:
         source.problems.append(f"{origin}: is neither text, whole number nor boolean")
+
+
+def _read_secret_of(source: SettingsSource, name: str, origin: str, path: str) -> None:
+    try:
+        source.give(name, origin, read_secret_file(os.path.expanduser(path)))
+    except SecretFileError as problem:
+        source.origins[name] = origin  # so that it does not count as missing, too
+        source.problems.append(f"{origin}: {problem}")
 
 
 def _meant(variable: str) -> str:

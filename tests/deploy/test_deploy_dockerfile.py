@@ -80,9 +80,15 @@ def test_what_is_copied_is_in_the_build_and_nothing_else_is(text: str, root: Pat
 def test_what_the_package_is_built_from_is_copied(text: str, root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    files = [project["project"]["readme"], *project["project"]["license-files"], "pyproject.toml"]
+    readme = [
+        each["path"]
+        for each in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]
+    ]
+    licences = {name.split("/")[0] for name in project["project"]["license-files"]}
     assert {
-        name for name in (*packages, *files) if not re.search(rf"^COPY .*\b{name}\b", text, re.M)
+        name
+        for name in (*packages, *readme, *licences, "pyproject.toml")
+        if not re.search(rf"^COPY .*\b{name}\b", text, re.M)
     } == set()
 
 

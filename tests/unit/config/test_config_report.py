@@ -63,9 +63,13 @@ def test_the_example_is_valid_and_holds_the_defaults(tmp_path: Path):
     uncommented = re.sub(r"^# (?=\w+ = )", "", example, flags=re.MULTILINE)
     document = tomllib.loads(uncommented)
     assert {(section, key) for section, keys in document.items() for key in keys} == {
-        (setting.section, name) for name, setting in SETTINGS.items()
+        (setting.section, key)
+        for name, setting in SETTINGS.items()
+        for key in ((name, f"{name}_file") if setting.secret else (name,))
     }
-    places = r"auth_secret_file|db_path|db_(listen_|replica_)?url|backup_dir|tls_\w+"
+    places = (
+        r"\w+_secret_file|db_(listen_|replica_)?url_file|db_path|db_(listen_|replica_)?url|backup_dir|tls_\w+"
+    )
     without_places = re.sub(rf"^({places}) = .*$", "", uncommented, flags=re.MULTILINE)
     without_places = without_places.replace('secret = ""', f'secret = "{SECRET}"')
     assert (

@@ -71,9 +71,8 @@ def test_what_is_wrong_is_one_line_that_shows_no_secret(tmp_path: Path):
     (tmp_path / "long").write_text("s" * 70_000)
     assert problem(str(tmp_path / "long")).startswith("names a file of more than 65536 characters; ")
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", str(tmp_path), str(tmp_path / "pipe")):
+    for path in ("/dev/zero", str(tmp_path), str(tmp_path / "pipe"), "a\0b"):
         assert problem(path) == f"{path!r} is not a file; allowed: a readable file"
-    assert problem("a\0b").startswith("names no file of text; ")
 
 
 def test_a_misspelt_one_is_told_of():

@@ -129,21 +129,35 @@ def test_the_secret_may_be_in_a_file_of_its_own(tmp_path: Path):
     loaded = load({}, {}, toml)
     assert loaded.config.auth_secret == SECRET
     assert loaded.sources["auth_secret"] == f"{toml} [server] auth_secret_file"
-    given = {"FORQ_AUTH_SECRET": OTHER_SECRET}
-    assert load({}, given, toml).config.auth_secret == OTHER_SECRET
-    assert load({"auth_secret_file": f"{tmp_path}/secret"}, given).config.auth_secret == SECRET
+    assert load({}, {"FORQ_AUTH_SECRET": OTHER_SECRET}, toml).config.auth_secret == OTHER_SECRET
 
 
-def test_what_is_wrong_with_the_file_of_the_secret(tmp_path: Path):
-    file, fifo, short = tmp_path / "none", tmp_path / "fifo", tmp_path / "short"
-    os.mkfifo(fifo)
-    short.write_text("geheim\n", encoding="utf-8")
-    for path in (file, fifo):
-        problem, missing = problems({"FORQ_AUTH_SECRET_FILE": str(path)})
-        assert problem.startswith(f"FORQ_AUTH_SECRET_FILE: '{path}' is not a file")
-        assert "is not set" in missing
-    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short)})
-    assert problem.startswith("FORQ_AUTH_SECRET_FILE: has only 6 characters")
-    assert "geheim" not in problem
-    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short), "FORQ_AUTH_SECRET": SECRET})
-    assert problem == "FORQ_AUTH_SECRET_FILE: FORQ_AUTH_SECRET is set, too; allowed: one of the two"
+def test_what_is_wrong_with_the_file_of_a_secret(tmp_path: Path):
+    (tmp_path / "short").write_text("geheim\n", encoding="utf-8")
+    os.mkfifo(tmp_path / "fifo")
+    for name, reason in (
+        ("none", f"'{tmp_path}/none' cannot be read (No such file or directory)"),
+        ("fifo", f"'{tmp_path}/fifo' is not a file"),
+        ("short", "has only 6 characters"),
+    ):
+        (problem,) = problems({"FORQ_AUTH_SECRET_FILE": f"{tmp_path}/{name}"})
+        assert problem.startswith(f"FORQ_AUTH_SECRET_FILE: {reason}")
+        toml = file_with(tmp_path, f"[server]\nauth_secret_file = '{tmp_path}/{name}'\n")
+        (problem,) = problems({"FORQ_CONFIG": str(toml)})
+        assert problem.startswith(f"{toml} [server] auth_secret_file: {reason}")
+        assert "geheim" not in problem
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "auth_secret = '{secret}'\nauth_secret_file = '{path}'",
+        "auth_secret_file = '{path}'\nauth_secret = '{secret}'",
+    ],
+)
+def test_a_secret_and_its_file_are_one_too_many(tmp_path: Path, keys: str):
+    (tmp_path / "secret").write_text(SECRET, encoding="utf-8")
+    toml = file_with(tmp_path, "[server]\n" + keys.format(secret=SECRET, path=tmp_path / "secret"))
+    (problem,) = problems({"FORQ_CONFIG": str(toml)})
+    assert "is set beside" in problem
+    assert problem.endswith("allowed: one of the two")
