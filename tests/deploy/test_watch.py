@@ -213,6 +213,11 @@ def test_every_series_that_is_asked_for_exists_with_these_labels(families: dict[
     assert not is_known("forq_queue_depth", '{state="ready"}', families)
 
 
+def test_a_panel_shows_no_zero_beside_what_there_is() -> None:
+    """As `x or vector(0)` does where x has labels."""
+    assert [expr for expr in asked() if re.search(r"or vector\(", expr)] == []
+
+
 def test_values_of_labels_are_those_of_the_server(families: dict[str, Family]) -> None:
     text = "\n".join(asked())
     assert set(re.findall(r'level="(\w+)"', text)) == set(get_args(Level))

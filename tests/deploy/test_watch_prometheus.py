@@ -108,7 +108,7 @@ def counting(server: RealServer) -> Iterator[Callable[[], None]]:
 
 
 def test_every_panel_and_every_rule_has_data(watched: Watched) -> None:
-    """Also each series that it is made of: with `or vector(0)` a panel is never empty, whatever it asks for."""
+    """Also each series that it is made of: with `or on () vector(0)` a panel is never empty, whatever it asks for."""
     wanted = {*of_panels(), *of_rules()}
     assert len(wanted) > 200
     missing = wanted
@@ -119,6 +119,17 @@ def test_every_panel_and_every_rule_has_data(watched: Watched) -> None:
         if not missing:
             break
     assert sorted(missing) == []
+    several = {expr for expr in of_one_line() if len(watched.prometheus.query(expr)) > 1}
+    assert sorted(several) == []
+
+
+def of_one_line() -> Iterator[str]:
+    """What panels show as one line, or one figure: its name has no label in it."""
+    for file in DASHBOARDS:
+        for panel in panels(json.loads(file.read_text(encoding="utf-8"))):
+            for target in panel["targets"]:
+                if target["format"] == "time_series" and "{{" not in target["legendFormat"]:
+                    yield from (filled(target["expr"], job, QUEUE) for job in (FILE, POSTGRES))
 
 
 def of_panels() -> Iterator[str]:

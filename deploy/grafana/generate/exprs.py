@@ -38,9 +38,9 @@ def health(at: str = JOB, *, by: str) -> str:
     return f"max{_by(by)}({' or '.join(levels)})"
 
 
-def or_zero(expr: str) -> str:
-    """0 where there is nothing."""
-    return f"{expr} or vector(0)"
+def or_else(expr: str, number: int = 0) -> str:
+    """A number where there is nothing; without `on ()` it would be there beside what has labels, too."""
+    return f"{expr} or on () vector({number})"
 
 
 def _by(labels: str) -> str:

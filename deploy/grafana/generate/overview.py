@@ -1,6 +1,6 @@
 """The dashboard of all queues together: whether they need attention, and which."""
 
-from exprs import JOB, health, once, or_zero, quantile, rate, total
+from exprs import JOB, health, once, or_else, quantile, rate, total
 from looks import ACCENT, BAD, FAINT, HEALTH_WORDS, INK, LEVELS, MUTED, REFUSED, STATES, WARN, mapping, steps
 from panels import Column, Query, chart, dashboard, stat, table
 
@@ -12,11 +12,11 @@ TO_QUEUE = (
 
 
 def _of_level(level: str) -> str:
-    return or_zero(f'sum(max by (queue_name, queue_type) (forq_queue_health{{{JOB}, level="{level}"}}))')
+    return or_else(f'sum(max by (queue_name, queue_type) (forq_queue_health{{{JOB}, level="{level}"}}))')
 
 
 def _of_state(state: str) -> str:
-    return or_zero(total("forq_queue_messages", f'{REGULAR}, state="{state}"'))
+    return or_else(total("forq_queue_messages", f'{REGULAR}, state="{state}"'))
 
 
 def _budget_left(bad: str, objective: float) -> str:
@@ -24,8 +24,8 @@ def _budget_left(bad: str, objective: float) -> str:
 
 
 SENDS = (
-    "avg_over_time(forq:sends_unanswered:rate5m{{{at}}}[{window}])"
-    " / clamp_min(avg_over_time(forq:sends:rate5m{{{at}}}[{window}]), 1e-9)"
+    "max(avg_over_time(forq:sends_unanswered:rate5m{{{at}}}[{window}])"
+    " / clamp_min(avg_over_time(forq:sends:rate5m{{{at}}}[{window}]), 1e-9))"
 )
 OLDEST = "max(avg_over_time(forq:queue_too_old:bool{{{at}}}[{window}]))"
 DIED = (
@@ -43,7 +43,7 @@ NOW = (
     stat(
         "Servers that answer",
         "Servers whose metrics Prometheus could read just now.",
-        [Query(or_zero(f"sum(up{{{JOB}}})"), "Servers")],
+        [Query(or_else(f"sum(up{{{JOB}}})"), "Servers")],
         "none",
         width=3,
         thresholds={"mode": "absolute", "steps": [{"color": BAD, "value": None}, {"color": INK, "value": 1}]},
@@ -54,6 +54,7 @@ NOW = (
         [Query(_of_level(level), level.capitalize(), colour) for level, colour in LEVELS.items()],
         "none",
         width=5,
+        colour_from=1,
     ),
     stat(
         "Sends refused",
@@ -72,7 +73,7 @@ NOW = (
     stat(
         "Oldest message",
         "How long the oldest message of any queue could have been claimed. Dead-letter queues do not count.",
-        [Query(or_zero(f"max(forq_queue_oldest_claimable_age_seconds{{{REGULAR}}})"), "Oldest")],
+        [Query(or_else(f"max(forq_queue_oldest_claimable_age_seconds{{{REGULAR}}})"), "Oldest")],
         "s",
         width=3,
         thresholds=steps((WARN, 60), (BAD, 300)),
@@ -87,7 +88,7 @@ NOW = (
     stat(
         "Dead letters",
         "Messages in dead-letter queues: they failed or expired and wait for somebody to look at them.",
-        [Query(or_zero(total("forq_queue_depth", DEAD)), "Dead letters")],
+        [Query(or_else(total("forq_queue_depth", DEAD)), "Dead letters")],
         "short",
         width=3,
         thresholds=steps((BAD, 1)),
@@ -96,8 +97,8 @@ NOW = (
         "Sent and acked",
         "Messages a second. Where more is sent than acked for long, messages pile up.",
         [
-            Query(or_zero(rate("forq_messages_produced_total", REGULAR)), "Sent", ACCENT),
-            Query(or_zero(rate("forq_messages_acked_total", REGULAR)), "Acked", INK),
+            Query(or_else(rate("forq_messages_produced_total", REGULAR)), "Sent", ACCENT),
+            Query(or_else(rate("forq_messages_acked_total", REGULAR)), "Acked", INK),
         ],
         "mps",
     ),
@@ -128,7 +129,7 @@ OBJECTIVE = (
         "Of 30 days, or as far as Prometheus remembers; for oldest message and dead letters that of the worst queue."
         " Below 0 % the objective is missed.",
         [
-            Query(or_zero(_budget_left(bad.format(at=JOB, window="30d"), objective)), name)
+            Query(or_else(_budget_left(bad.format(at=JOB, window="30d"), objective), 1), name)
             for name, bad, objective in OBJECTIVES
         ],
         "percentunit",
@@ -148,7 +149,7 @@ OBJECTIVE = (
         "1 uses it up in exactly 30 days. At 14.4 over an hour, the dashed line, ForqSendsNotAnswered,"
         " ForqMessagesTooOld or ForqMessagesDie are critical.",
         [
-            Query(or_zero(f"({bad.format(at=JOB, window='1h')}) / {objective:g}"), name)
+            Query(or_else(f"({bad.format(at=JOB, window='1h')}) / {objective:g}"), name)
             for name, bad, objective in OBJECTIVES
         ],
         "none",
@@ -189,7 +190,7 @@ FAILS = (
         "Messages a second that went to a dead-letter queue, of the ten queues with the most.",
         [
             Query(
-                f"topk(10, {rate('forq_messages_moved_to_dlq_total', by='queue_name')}) or vector(0)",
+                or_else(f"topk(10, {rate('forq_messages_moved_to_dlq_total', by='queue_name')})"),
                 "{{queue_name}}",
             )
         ],
@@ -200,15 +201,15 @@ FAILS = (
         "Messages a second that consumers gave back with a nack, and those whose lease ended without an ack. Both are"
         " delivered again.",
         [
-            Query(or_zero(rate("forq_messages_nacked_total")), "Nacked", WARN),
-            Query(or_zero(rate("forq_messages_stale_recovered_total")), "Lease ended", BAD),
+            Query(or_else(rate("forq_messages_nacked_total")), "Nacked", WARN),
+            Query(or_else(rate("forq_messages_stale_recovered_total")), "Lease ended", BAD),
         ],
         "mps",
     ),
     chart(
         "Refused",
         "Calls and requests a second that were refused, by cause. docs/metrics.md says what each cause means.",
-        [Query(rate("forq_rejections_total", by="cause"), "{{cause}}")],
+        [Query(or_else(f"{rate('forq_rejections_total', by='cause')} > 0"), "{{cause}}")],
         "reqps",
     ),
 )
@@ -255,8 +256,8 @@ WORK = (
         "How many messages the workers can handle at once, and how many they do. All busy for long: more workers are"
         " needed.",
         [
-            Query(or_zero(f"sum(forq_worker_slots{{{JOB}}})"), "Slots", MUTED),
-            Query(or_zero(f"sum(forq_worker_slots_busy{{{JOB}}})"), "Busy", ACCENT),
+            Query(or_else(f"sum(forq_worker_slots{{{JOB}}})"), "Slots", MUTED),
+            Query(or_else(f"sum(forq_worker_slots_busy{{{JOB}}})"), "Busy", ACCENT),
         ],
         "none",
     ),

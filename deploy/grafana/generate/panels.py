@@ -33,15 +33,22 @@ def _targets(queries: Sequence[Query], kind: str, *, instant: bool) -> list[Json
     ]
 
 
-def _colours(queries: Sequence[Query]) -> list[Json]:
+def _colours(queries: Sequence[Query], colour_from: float | None = None) -> list[Json]:
     return [
         {
             "matcher": {"id": "byFrameRefID", "options": chr(ord("A") + number)},
-            "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": query.colour}}],
+            "properties": [_colour(query.colour, colour_from)],
         }
         for number, query in enumerate(queries)
         if query.colour
     ]
+
+
+def _colour(colour: str, colour_from: float | None) -> Json:
+    if colour_from is None:
+        return {"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}
+    begins = [{"color": looks.FAINT, "value": None}, {"color": colour, "value": colour_from}]
+    return {"id": "thresholds", "value": {"mode": "absolute", "steps": begins}}
 
 
 def _panel(kind: str, title: str, description: str, width: int, height: int, **more: Any) -> Json:
@@ -66,8 +73,9 @@ def stat(
     thresholds: Json | None = None,
     mappings: Sequence[Json] = (),
     none: str = "",
+    colour_from: float | None = None,
 ) -> Json:
-    """Figures of now. none: what stands there without any."""
+    """Figures of now. none: what stands there without any. colour_from: below that they are faint; None for never."""
     defaults: Json = {
         "unit": unit,
         "color": {"mode": "thresholds"},
@@ -83,7 +91,7 @@ def stat(
         width,
         height,
         targets=_targets(queries, "time_series", instant=True),
-        fieldConfig={"defaults": defaults, "overrides": _colours(queries)},
+        fieldConfig={"defaults": defaults, "overrides": _colours(queries, colour_from)},
         options={
             "colorMode": "value",
             "graphMode": "none",

@@ -1,6 +1,6 @@
 """The dashboard of the server processes, their disk, and PostgreSQL."""
 
-from exprs import JOB, or_zero, quantile, rate
+from exprs import JOB, or_else, quantile, rate
 from looks import ACCENT, BAD, FAINT, INK, MUTED, WARN, steps
 from panels import Column, Query, chart, dashboard, heatmap, stat, table
 
@@ -20,6 +20,7 @@ NOW = (
         ],
         "none",
         width=4,
+        colour_from=1,
     ),
     stat(
         "Calls that wait",
@@ -123,12 +124,10 @@ PROCESSES = (
     ),
     chart(
         "Open files",
-        "Files and sockets that each process has open, and its limit.",
-        [
-            Query(f"process_open_fds{{{JOB}}}", INSTANCE),
-            Query(f"min(process_max_fds{{{JOB}}})", "Limit", MUTED),
-        ],
-        "short",
+        "Files and sockets that each process has open, of those that it may have.",
+        [Query(f"process_open_fds{{{JOB}}} / process_max_fds{{{JOB}}}", INSTANCE)],
+        "percentunit",
+        thresholds=steps((WARN, 0.9)),
     ),
 )
 
@@ -179,7 +178,7 @@ WRITER = (
     chart(
         "Refused, by what was used up",
         "Refusals a second because the whole of a budget, or somebody's share of it, was in use.",
-        [Query(or_zero(rate("forq_budget_refusals_total", by="budget, share")), "{{budget}} {{share}}")],
+        [Query(or_else(rate("forq_budget_refusals_total", by="budget, share")), "{{budget}} {{share}}")],
         "ops",
     ),
     chart(
@@ -205,7 +204,8 @@ WRITER = (
         "How much of its share the key with the most uses, a token or the secret. At 100 % it is refused more.",
         [
             Query(
-                f"max by (quota) (forq_quota_key_used{{{JOB}}} / forq_quota_key_limit{{{JOB}}})", "{{quota}}"
+                or_else(f"max by (quota) (forq_quota_key_used{{{JOB}}} / forq_quota_key_limit{{{JOB}}}) > 0"),
+                "{{quota}}",
             )
         ],
         "percentunit",
@@ -363,7 +363,7 @@ OTHERS = (
         "Messages that applications committed in their own transactions, and that their queues refused for good.",
         [
             Query(
-                or_zero(f"sum(increase(forq_sent_set_aside_total{{{JOB}}}[$__rate_interval]))"),
+                or_else(f"sum(increase(forq_sent_set_aside_total{{{JOB}}}[$__rate_interval]))"),
                 "Set aside",
                 FAINT,
             )

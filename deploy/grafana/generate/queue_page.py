@@ -1,6 +1,6 @@
 """The dashboard of one queue."""
 
-from exprs import JOB, health, once, or_zero, quantile, rate
+from exprs import JOB, health, once, or_else, quantile, rate
 from looks import ACCENT, BAD, FAINT, HEALTH_WORDS, INK, MUTED, STATES, WARN, mapping, steps
 from panels import Query, chart, dashboard, heatmap, stat, timeline, variable
 
@@ -26,7 +26,7 @@ NOW = (
         "Messages",
         "Its messages by state. Refreshed every 30 seconds.",
         [
-            Query(or_zero(_gauge("forq_queue_messages", f', state="{state}"')), *STATES[state])
+            Query(or_else(_gauge("forq_queue_messages", f', state="{state}"')), *STATES[state])
             for state in ("ready", "processing", "delayed", "held")
         ],
         "short",
@@ -35,7 +35,7 @@ NOW = (
     stat(
         "Oldest message",
         "How long its oldest ready message could have been claimed.",
-        [Query(or_zero(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest")],
+        [Query(or_else(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest")],
         "s",
         width=3,
         thresholds=steps((WARN, 60), (BAD, 300)),
@@ -43,7 +43,7 @@ NOW = (
     stat(
         "Dead letters",
         "Messages in its dead-letter queue. If queues share one, these are those of all of them.",
-        [Query(or_zero(_gauge("forq_queue_dead_letters")), "Dead letters")],
+        [Query(or_else(_gauge("forq_queue_dead_letters")), "Dead letters")],
         "short",
         width=3,
         thresholds=steps((BAD, 1)),
@@ -51,14 +51,14 @@ NOW = (
     stat(
         "Waiting consumers",
         "Consumers that wait for a message, now.",
-        [Query(or_zero(f"sum(forq_queue_waiting_consumers{{{AT}}})"), "Waiting")],
+        [Query(or_else(f"sum(forq_queue_waiting_consumers{{{AT}}})"), "Waiting")],
         "none",
         width=3,
     ),
     stat(
         "Bytes",
         "Content and attributes of its messages.",
-        [Query(or_zero(_gauge("forq_queue_bytes")), "Bytes")],
+        [Query(or_else(_gauge("forq_queue_bytes")), "Bytes")],
         "bytes",
         width=3,
     ),
@@ -72,9 +72,9 @@ NOW = (
         "Sent, delivered and acked",
         "Messages a second. What is delivered and not acked is nacked, or its lease ends.",
         [
-            Query(or_zero(rate("forq_messages_produced_total", AT)), "Sent", ACCENT),
-            Query(or_zero(rate("forq_messages_consumed_total", AT)), "Delivered", MUTED),
-            Query(or_zero(rate("forq_messages_acked_total", AT)), "Acked", INK),
+            Query(or_else(rate("forq_messages_produced_total", AT)), "Sent", ACCENT),
+            Query(or_else(rate("forq_messages_consumed_total", AT)), "Delivered", MUTED),
+            Query(or_else(rate("forq_messages_acked_total", AT)), "Acked", INK),
         ],
         "mps",
     ),
@@ -82,7 +82,7 @@ NOW = (
         "Messages by state",
         "What it holds. Refreshed every 30 seconds.",
         [
-            Query(or_zero(_gauge("forq_queue_messages", f', state="{state}"')), *look)
+            Query(or_else(_gauge("forq_queue_messages", f', state="{state}"')), *look)
             for state, look in STATES.items()
         ],
         "short",
@@ -91,7 +91,7 @@ NOW = (
     chart(
         "Oldest message",
         "How long its oldest ready message could have been claimed. The dashed line is the objective, 5 minutes.",
-        [Query(or_zero(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest", ACCENT)],
+        [Query(or_else(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest", ACCENT)],
         "s",
         thresholds=steps((BAD, 300)),
     ),
@@ -137,8 +137,8 @@ FAILS = (
         "Failed attempts",
         "Messages a second that consumers gave back with a nack, and those whose lease ended without an ack.",
         [
-            Query(or_zero(rate("forq_messages_nacked_total", AT)), "Nacked", WARN),
-            Query(or_zero(rate("forq_messages_stale_recovered_total", AT)), "Lease ended", BAD),
+            Query(or_else(rate("forq_messages_nacked_total", AT)), "Nacked", WARN),
+            Query(or_else(rate("forq_messages_stale_recovered_total", AT)), "Lease ended", BAD),
         ],
         "mps",
     ),
@@ -147,7 +147,7 @@ FAILS = (
         "Messages a second that went to the dead-letter queue: failed, with no attempts left; expired; overflow,"
         " evicted from a full queue.",
         [
-            Query(or_zero(rate("forq_messages_moved_to_dlq_total", f'{AT}, reason="{reason}"')), word, colour)
+            Query(or_else(rate("forq_messages_moved_to_dlq_total", f'{AT}, reason="{reason}"')), word, colour)
             for reason, word, colour in (
                 ("failed", "Failed", BAD),
                 ("expired", "Expired", WARN),
@@ -161,7 +161,7 @@ FAILS = (
         "Of the messages that ended in the last 5 minutes. The dashed line is the objective, 1 %.",
         [
             Query(
-                or_zero(
+                or_else(
                     f"max(forq:queue_dead:rate5m{{{AT}}}) / clamp_min(max(forq:queue_ended:rate5m{{{AT}}}), 1e-9)"
                 ),
                 "Died",
@@ -178,22 +178,22 @@ WORK = (
         "Slots of workers",
         "How many of its messages the workers can handle at once, and how many they do.",
         [
-            Query(or_zero(f"sum(forq_worker_slots{{{AT}}})"), "Slots", MUTED),
-            Query(or_zero(f"sum(forq_worker_slots_busy{{{AT}}})"), "Busy", ACCENT),
+            Query(or_else(f"sum(forq_worker_slots{{{AT}}})"), "Slots", MUTED),
+            Query(or_else(f"sum(forq_worker_slots_busy{{{AT}}})"), "Busy", ACCENT),
         ],
         "none",
     ),
     chart(
         "Waiting consumers",
         "Consumers that wait for a message at the time of each scrape. None, and messages that wait: nobody consumes.",
-        [Query(or_zero(f"sum(forq_queue_waiting_consumers{{{AT}}})"), "Waiting", ACCENT)],
+        [Query(or_else(f"sum(forq_queue_waiting_consumers{{{AT}}})"), "Waiting", ACCENT)],
         "none",
     ),
     chart(
         "Offers with a key",
         "Offers a second by what became of them: a new message, a change of the one that waits, or nothing.",
         [
-            Query(or_zero(rate("forq_messages_offered_total", f'{AT}, reason="{reason}"')), word, colour)
+            Query(or_else(rate("forq_messages_offered_total", f'{AT}, reason="{reason}"')), word, colour)
             for reason, word, colour in (
                 ("created", "Created", ACCENT),
                 ("updated", "Updated", MUTED),
@@ -205,14 +205,14 @@ WORK = (
     chart(
         "Pipelines: what they could lease",
         "Messages that each consumer of a pipeline could lease, now.",
-        [Query(or_zero(once("forq_consumer_lag_messages", AT, by="consumer")), "{{consumer}}")],
+        [Query(or_else(once("forq_consumer_lag_messages", AT, by="consumer")), "{{consumer}}")],
         "short",
         width=12,
     ),
     chart(
         "Pipelines: what they work on",
         "Messages of the open lease of each consumer of a pipeline.",
-        [Query(or_zero(once("forq_consumer_open_messages", AT, by="consumer")), "{{consumer}}")],
+        [Query(or_else(once("forq_consumer_open_messages", AT, by="consumer")), "{{consumer}}")],
         "short",
         width=12,
     ),
