@@ -121,6 +121,11 @@ def test_every_panel_and_every_rule_has_data(watched: Watched) -> None:
     assert sorted(missing) == []
     several = {expr for expr in of_one_line() if len(watched.prometheus.query(expr)) > 1}
     assert sorted(several) == []
+    evaluated = watched.prometheus.rules()
+    assert len(evaluated) == sum(
+        len(group["rules"]) for file in RULES for group in yaml.safe_load(file.read_text())["groups"]
+    )
+    assert set(evaluated.values()) == {""}
 
 
 def of_one_line() -> Iterator[str]:

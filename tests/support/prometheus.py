@@ -77,6 +77,12 @@ class Prometheus:
         """Whether an expression has a series with a number now."""
         return any(series["value"][1] != "NaN" for series in self.query(expr))
 
+    def rules(self) -> dict[str, str]:
+        """Each rule that was evaluated, and the error of its last evaluation, "" without one."""
+        groups = self._client.get("/api/v1/rules").json()["data"]["groups"]
+        rules = [rule for group in groups for rule in group["rules"] if rule["health"] != "unknown"]
+        return {rule["query"]: rule.get("lastError", "") for rule in rules}
+
     def close(self) -> None:
         self._client.close()
 
