@@ -74,7 +74,7 @@ class Compaction:
         )
 
     def families(self) -> Iterator[Family]:
-        """How long the file is, how much of it is free, and what was given back since the start."""
+        """How long the file is, how much of it and of its disk is free, and what was given back since the start."""
         facts = self._facts()
         yield gauge(
             "forq_file_bytes",
@@ -90,6 +90,11 @@ class Compaction:
             "forq_file_given_back_bytes_total",
             "Bytes that compactions gave back to the disk.",
             self._given_back_bytes,
+        )
+        yield gauge(
+            "forq_disk_free_bytes",
+            "Free bytes on the disk of the database file; absent without one.",
+            facts.disk_free_bytes,
         )
 
     def start(self, started_by: str | None = None) -> CompactionInfo:

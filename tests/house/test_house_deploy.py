@@ -9,12 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-import yaml
 
 from forq_trio.config.settings import SETTINGS
 from forq_trio.config.sources import SECRET_FILES
-from forq_trio.telemetry.rejections import Cause
-from support.exposition import all_families
 from support.old_files import forq_rows, make_forq_file
 from support.real_server import SECRET, RealServer, environment, real_server
 
@@ -145,21 +142,6 @@ def test_the_installation(pages: dict[str, str], root: Path, tmp_path: Path) -> 
     env.pop("FORQ_AUTH_SECRET")
     shown = subprocess.run(forq, env=env, capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
-
-
-def test_the_alerts_name_series_and_causes_that_are_there(pages: dict[str, str]) -> None:
-    (text,) = blocks(pages["deploy"], "Prometheus", "yaml")
-    expressions = " ".join(rule["expr"] for rule in yaml.safe_load(text)["groups"][0]["rules"])
-    named = set(re.findall(r"\bforq_\w+", expressions))
-    assert named
-    assert named <= {family.name for family in all_families()}
-    (causes,) = re.findall(r'cause=~"(.*?)"', expressions)
-    assert {cause for cause in Cause if re.fullmatch(causes, cause)} == {
-        Cause.STORAGE_FULL,
-        Cause.STORAGE_LOST,
-        Cause.STORAGE_UNAVAILABLE,
-        Cause.OVERLOADED,
-    }
 
 
 @pytest.mark.parametrize("name", PAGES)

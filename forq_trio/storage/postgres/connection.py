@@ -70,9 +70,10 @@ _ADAPTERS: Any = _Adapters()
 
 
 class _Heard:
-    """What the server sent unasked: notifications, and the answer to a statement of `start`; until it is taken."""
+    """What the server sent unasked: its version; and until it is taken, notifications and the answer to a `start`."""
 
-    def __init__(self) -> None:
+    def __init__(self, server_version: int) -> None:
+        self.server_version = server_version
         self.answer: bytes | None = None  # the first value of what `start` sent; None if it failed
         self._payloads: list[bytes] = []
         self._bytes = 0
@@ -129,7 +130,7 @@ class PgConnection:
         read ahead, _STARTED for one of `start`, None for all others."""
         self._syncs = 0
         """How many parts of what was sent still have results due; a part ends with a sync, and fails alone."""
-        self._heard = _Heard()
+        self._heard = _Heard(self._pg.server_version)
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
@@ -165,7 +166,8 @@ class PgConnection:
 
     @property
     def server_version(self) -> int:
-        return self._pg.server_version
+        """As of the last connection, also while it is lost."""
+        return self._heard.server_version
 
     @property
     def socket(self) -> int:

@@ -65,6 +65,14 @@ def test_a_process_that_was_stopped_while_it_opened_opens_once_more(
             open_one()
 
 
+def test_an_engine_tells_what_it_is_while_its_connection_is_lost(open_one):
+    """Metrics and pages show it: they are needed most then."""
+    a = open_one()
+    facts = a.facts()
+    a.connection.close()
+    assert a.facts() == facts
+
+
 def test_a_process_that_was_stopped_while_it_read_the_clock_reads_it_again(open_one, monkeypatch):
     a = open_one()
     query, stops = a.connection.query, [3_600.0, 0.0]
