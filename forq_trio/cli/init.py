@@ -93,18 +93,24 @@ def _settings(secret: Path, data: Path) -> str:
 
 
 def _unit(config: Path, data: Path) -> str:
-    """The unit for this user and this installation."""
+    """The unit of docs/deploy.md for this user and this installation, whose files are not where the page has them."""
     forq = Path(sys.executable).with_name("forq")
     command = [str(forq)] if forq.exists() else [sys.executable, "-m", "forq_trio"]
-    values = {
-        "user": getpass.getuser(),
-        "start": " ".join(
-            _quoted(word).replace("$", "$$") for word in (*command, "serve", "--config", str(config))
-        ),
-        "data": _quoted(str(data)),
-    }
-    _, _, template = (files("forq_trio.cli") / "forq.service").read_text(encoding="utf-8").partition("\n")
-    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template)
+    words = (*command, "serve", "--config", str(config))
+    start = " ".join(_quoted(word).replace("$", "$$") for word in words)
+    unit = (files("forq_trio.cli") / "forq.service").read_text(encoding="utf-8")
+    for there, here in (
+        (r"# /etc.*", "# What `forq init --systemd` wrote; docs/deploy.md tells of each line."),
+        (r"User=.*", f"User={getpass.getuser()}"),
+        (r"# The secret reaches.*\nLoadCredential=.*\nEnvironment=.*\nEnvironment=.*\n", ""),
+        (r"ExecStart=.*", f"ExecStart={start}"),
+        (r"StateDirectory=.*\nStateDirectoryMode=.*", f"ReadWritePaths={_quoted(str(data))}"),
+        (r"ProtectHome=.*", "ProtectHome=read-only"),
+    ):
+        found = re.search(rf"^{there}", unit, re.MULTILINE)
+        assert found, there
+        unit = unit[: found.start()] + here + unit[found.end() :]
+    return unit
 
 
 def _quoted(word: str) -> str:
