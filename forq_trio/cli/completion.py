@@ -11,7 +11,12 @@ from forq_trio.cli.output import echo
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script with which the shell completes the commands, options and choices of forq."""
+    """Print the script with which the shell completes the commands, options and choices of forq.
+
+    \f
+    A shell reads it once, when it starts; [the guide](docs/cli.md#how-does-the-shell-complete-commands) has the line
+    for each.
+    """
     script = get_completion_class(shell)
     assert script is not None, shell
     echo(script(context.find_root().command, {}, "forq", COMPLETION_VARIABLE).source())
