@@ -5,10 +5,15 @@ import posixpath
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from threading import Thread
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -144,3 +149,61 @@ def test_every_public_name_of_python_is_documented(pages) -> None:
 
 def test_files_of_the_repository_can_be_had(site) -> None:
     assert list(site.glob("_downloads/*/embedded.py"))
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Serves files and says nothing of it."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(site))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def visited(chromium, address: str, **options: object) -> Iterator[object]:
+    """A page of the browser, in which no script may fail and to which nothing may come from elsewhere."""
+    wrong = []
+    with chromium.awake() as browser, browser.new_context(**options) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: asked.url.startswith((address, "data:")) or wrong.append(asked.url))
+        yield page
+    assert wrong == []
+
+
+def test_a_search_shows_the_page_of_a_word_first(chromium, address) -> None:
+    first = {}
+    with visited(chromium, address) as page:
+        for word in SEARCHED:
+            page.goto(f"{address}/search.html?q={quote(word)}")
+            link = page.locator("#search-results li a").first
+            link.wait_for()
+            page.wait_for_load_state("networkidle")  # what is found is fetched, for its first lines
+            first[word] = urlsplit(link.get_attribute("href")).path.removesuffix(".html")
+    assert first == SEARCHED
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_a_page_is_never_wider_than_the_window(chromium, address, width, scheme) -> None:
+    names = ("index", "queues", "reference/cli-messages", "reference/metrics", "reference/python-clients")
+    wide = {}
+    with visited(chromium, address, viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
+        for name in names:
+            page.goto(f"{address}/docs/{name}.html")
+            sizes = page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            )
+            dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+            if sizes[0] > sizes[1] or dark != (scheme == "dark"):
+                wide[name] = (sizes, dark)
+    assert wide == {}
