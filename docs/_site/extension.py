@@ -46,12 +46,13 @@ class IndexWords(SphinxTransform):
                 section.insert(1, addnodes.index(entries=entries))
 
 
-def leave_out_fields(
-    _: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str, returned: str
+def leave_out_signature(
+    _: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str
 ) -> tuple[str, str] | None:
-    """A record has no signature: its fields are listed below, with their types. A typed dict never has one."""
-    is_record = what == "class" and not hasattr(thing, "__total__") and any(fields_of(thing))
-    return ("", "") if is_record else None
+    """Records list their fields instead; most errors are made like all others."""
+    is_record = what == "class" and any(fields_of(thing))
+    is_alike = what == "exception" and "__init__" not in vars(thing)
+    return ("", "") if signature and (is_record or is_alike) else None
 
 
 def skip_member(_: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
@@ -62,7 +63,7 @@ def skip_member(_: Sphinx, what: str, name: str, member: Any, skip: bool, option
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", change_source)
     app.add_transform(IndexWords)
-    app.connect("autodoc-process-signature", leave_out_fields)
+    app.connect("autodoc-process-signature", leave_out_signature)
     app.connect("autodoc-process-docstring", write_as_rst)
     app.connect("autodoc-skip-member", skip_member)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

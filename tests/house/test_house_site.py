@@ -3,7 +3,7 @@
 import re
 
 from docs._site.contents import with_contents
-from docs._site.docstrings import as_rst
+from docs._site.docstrings import as_rst, with_parameters
 from docs._site.fields import fields_of
 from docs._site.finding import anchor_of, found_words
 from docs._site.links import with_links
@@ -85,6 +85,21 @@ def test_a_docstring_keeps_its_code_and_lists() -> None:
         "Sends ``x`` to \\*all\\* of these, as ``f(*a)``\\ s do; a\\_ b\\|c.\nIt has:\n\n- one\n- two ``y``\n\n"
         "Like this:\n\n::\n\n    a = *b*\n\nThe end."
     )
+
+
+def test_a_docstring_links_pages() -> None:
+    assert as_rst("Runs (docs/workers.md), as docs/compatibility/forq.md.") == (
+        "Runs (:doc:`/docs/workers`), as :doc:`/docs/compatibility/forq`."
+    )
+
+
+def test_sentences_on_parameters_become_a_list() -> None:
+    text = "Does it.\n\nFirst: this. one: the\none. two, three: both; so. four: no parameter. Raises E if so."
+    assert with_parameters(text, ["one", "two", "three"]) == (
+        "Does it.\n\nFirst: this.\n\n- `one`: the one.\n- `two, three`: both; so. four: no parameter.\n\n"
+        "Raises E if so."
+    )
+    assert with_parameters(text, []) == text
 
 
 def test_fields_of_a_record_have_their_types() -> None:
