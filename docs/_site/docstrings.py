@@ -14,7 +14,7 @@ CODE = re.compile(r"(`+)(.+?)\1")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 MARKS = re.compile(r"([\\*|]|_(?=\W|$))")
 ITEM = re.compile(r"\s*(?:-|\d+\.) ")
-PAGE = re.compile(r"docs/([\w/-]+)\.md")
+PAGE = re.compile(r"docs/([\w/-]+)\.md(?:#[\w-]+)?")
 NAMED = re.compile(r"(?:^|(?<=[.;] ))(\w+(?:, \w+)*): ")
 RAISES = re.compile(r" (?=Raises )")
 

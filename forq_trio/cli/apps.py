@@ -30,7 +30,7 @@ def apps() -> None:
     """Commands on apps, which publish each version once.
 
     \f
-    The server remembers their last versions ([api.md](docs/api.md#apps)).
+    The server remembers their last versions ([api.md](docs/api.md)).
     """
 
 

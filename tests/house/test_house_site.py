@@ -88,8 +88,8 @@ def test_a_docstring_keeps_its_code_and_lists() -> None:
 
 
 def test_a_docstring_links_pages() -> None:
-    assert as_rst("Runs (docs/workers.md), as docs/compatibility/forq.md.") == (
-        "Runs (:doc:`/docs/workers`), as :doc:`/docs/compatibility/forq`."
+    assert as_rst("Runs (docs/workers.md), as docs/compatibility/forq.md#f4 says.") == (
+        "Runs (:doc:`/docs/workers`), as :doc:`/docs/compatibility/forq` says."
     )
 
 
