@@ -25,7 +25,7 @@ def relay(database: str, once: bool, url: str) -> None:
     the server refuses for good is set aside in the database and named on stderr.
 
     \f
-    [outbox.md](docs/outbox.md) explains the outbox.
+    DATABASE is a file of SQLite. [outbox.md](docs/outbox.md) explains the outbox.
     """
     secret = secret_for(url)
     import sqlite3

@@ -132,3 +132,9 @@ def test_every_exit_code_is_documented() -> None:
     documented = re.findall(r"^\| `(\d+)` \| (.+) \|$", OVERVIEW, re.MULTILINE)
     assert documented == [(str(int(code)), code.doc) for code in Exit]
     assert Exit.GAVE_UP == FORCED_EXIT_CODE
+
+
+def test_a_help_text_has_no_other_indentation_than_its_own() -> None:
+    for name, context in COMMANDS.items():
+        text = context.command.get_help(context).partition("\nOptions:")[0]
+        assert {len(line) - len(line.lstrip()) for line in text.splitlines() if line.strip()} <= {0, 2}, name
