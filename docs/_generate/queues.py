@@ -1,21 +1,27 @@
-"""What a message can say, and what can be set for a queue."""
+"""What a message and a schedule can say, and what can be set for a queue."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_type_hints
+
+import click
+import msgspec
 
 from docs._generate.markdown import code, page, table, with_code
+from docs._site.fields import declared_in, fields_of
+from forq_trio.cli.schedule import add
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.declared import ValueKind
 from forq_trio.model.messages.new_message import OPTIONS, Option
 from forq_trio.model.queues.settings import SETTINGS, Defaults, Setting
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.ui.settings_form import value_words
 
-SOURCE = "forq_trio/model/messages/new_message.py and forq_trio/model/queues/settings.py"
+SOURCE = "the declarations in forq_trio/model/messages, queues and schedules"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    yield "queues.md", page("Options of messages, settings of queues", SOURCE, *_blocks())
+    yield "queues.md", page("Messages, queues and schedules", SOURCE, *_blocks())
 
 
 def _blocks() -> Iterator[str]:
@@ -38,6 +44,26 @@ def _blocks() -> Iterator[str]:
     yield table(["member", "option", "meaning", "range", "without it"], rows)
     yield "## Settings of a queue"
     yield table(["setting", "option", "meaning", "range", "default"], map(_row, SETTINGS.values()))
+    yield "## Members of a schedule"
+    yield "[Schedules](../schedules.md) explains them; the options are those of `forq schedule add`."
+    yield table(["member", "option", "meaning", "without it"], _of_schedules())
+
+
+def _of_schedules() -> Iterator[list[str]]:
+    """Rows of all members, those of the message included."""
+    hints = get_type_hints(NewSchedule, include_extras=True)
+    flags = {each.name: each.opts[0] for each in add.params if isinstance(each, click.Option)}
+    fields = {field.name: field for field in fields_of(NewSchedule)}
+    for member in msgspec.structs.fields(NewSchedule):
+        default = getattr(declared_in(hints[member.name]), "default", "")
+        if not default and member.default not in (msgspec.NODEFAULT, None):
+            default = str(member.default)
+        says = with_code(_sentence(fields[member.name].says))
+        yield [code(member.encode_name), code(flags.get(member.name, "")), says, default]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _number_range(option: Option) -> str:

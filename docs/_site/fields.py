@@ -57,15 +57,24 @@ def type_text(hint: Any) -> str:
     return "..." if hint is ... else getattr(hint, "__name__", str(hint))
 
 
+def declared_in(hint: Any) -> Any:
+    """The declaration in the annotation of a type, for the command line; None without one."""
+    for each in getattr(hint, "__metadata__", ()):
+        declared = (getattr(each, "extra", None) or {}).get("declared")
+        if declared is not None:
+            return declared
+    return next((found for each in get_args(hint) if (found := declared_in(each)) is not None), None)
+
+
 def _description(hint: Any) -> str:
-    """What the annotation of a type says of it."""
-    if get_origin(hint) is Annotated:
-        for each in hint.__metadata__:
-            declared = (getattr(each, "extra", None) or {}).get("declared")
-            if declared is not None:
-                return str(declared.says(lambda name: f"`{name}`"))
-            if getattr(each, "description", None):
-                return str(each.description)
+    """What the annotation of a type says of it; if it is declared for the command line, too, what is said there."""
+    annotations = reversed(getattr(hint, "__metadata__", ()))  # a later one says more
+    said = next((each.description for each in annotations if getattr(each, "description", None)), "")
+    if said:
+        return str(said)
+    declared = declared_in(hint) if hasattr(hint, "__metadata__") else None
+    if declared is not None:
+        return str(declared.says(lambda name: f"`{name}`"))
     return next(filter(None, map(_description, get_args(hint))), "")
 
 

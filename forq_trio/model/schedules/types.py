@@ -160,7 +160,7 @@ def duration_of(member: str, text: str) -> int:
 class NewSchedule(Timing, frozen=True, kw_only=True):
     """A schedule to save: its timing, and the message of its runs, with the options that a message has."""
 
-    queue: str
+    queue: str  # where the message is sent
     content: Content
     priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
@@ -168,9 +168,9 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
     group: Group | None = None
     max_attempts: MaxAttempts | None = None
     dead_letter_queue: DeadLetterQueue | None = None
-    missed: Missed = "last"  # this and the next: see their types
+    missed: Missed = "last"
     while_pending: WhilePending = "send"
-    paused: bool | None = None  # null leaves it as it is; a new schedule is not paused
+    paused: bool | None = None  # whether it is paused; null leaves it as it is, and a new schedule is not paused
 
     @property
     def timing(self) -> Timing:
