@@ -19,6 +19,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
     "README.md",
+    "SECURITY.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",

@@ -7,6 +7,7 @@ from forq_trio.broker.broker import Broker as Broker
 from forq_trio.client.aio import AsyncForqClient as AsyncForqClient
 from forq_trio.client.aio_connection import AsyncTransport as AsyncTransport
 from forq_trio.client.batches import batches as batches
+from forq_trio.client.environment import FromEnvironment as FromEnvironment
 from forq_trio.client.sync import ForqClient as ForqClient
 from forq_trio.client.sync_connection import Transport as Transport
 from forq_trio.embedded.blocking import BlockingBroker as BlockingBroker

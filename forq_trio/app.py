@@ -12,12 +12,14 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING
 
 import trio
 
+from forq_trio.broker.broker import Broker
 from forq_trio.config.settings import Config
 from forq_trio.config.values import HostPort
 from forq_trio.http.access import Access, ApiKeyGate
@@ -44,6 +46,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.server.database_urls import OtherUrls
+from forq_trio.model.traces import sdk_is_set_up
 from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
@@ -56,6 +59,7 @@ from forq_trio.telemetry.log import LogEvent
 from forq_trio.ui.families import ui_families
 
 if TYPE_CHECKING:
+    from forq_trio.ui.one_time_link import OneTimeLink
     from forq_trio.ui.start import RunningUi
 
 FORCED_EXIT_CODE = 70
@@ -73,12 +77,24 @@ class Died(ForqError):
 OnListening = Callable[[str, str | None], None]
 """Called with the URLs of the API and of the admin UI (None if it is not served) once both are served."""
 
+Beside = Callable[[Broker], AbstractAsyncContextManager[object]]
+"""What runs on the server's broker while it serves: begun before clients are told, ended before it stops serving."""
 
-def run(config: Config, on_listening: OnListening | None = None) -> int:
-    """Serve until a signal to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
+
+def run(
+    config: Config,
+    on_listening: OnListening | None = None,
+    *,
+    link: "OneTimeLink | None" = None,
+    beside: Beside | None = None,
+) -> int:
+    """Serve until a signal to stop; returns 0. link: logs in to the admin UI, too.
+
+    Raises StartFailed, StorageOpenError, or Died after a failed commit.
+    """
     log.configure(config.log_level, config.log_format)
     try:
-        trio.run(serve, config, on_listening)
+        trio.run(partial(serve, config, on_listening, link=link, beside=beside))
     except BaseExceptionGroup as group:
         failed = group.subgroup(CommitFailed)
         if failed is None:
@@ -89,9 +105,15 @@ def run(config: Config, on_listening: OnListening | None = None) -> int:
     return 0
 
 
-async def serve(config: Config, on_listening: OnListening | None = None) -> None:
+async def serve(
+    config: Config,
+    on_listening: OnListening | None = None,
+    *,
+    link: "OneTimeLink | None" = None,
+    beside: Beside | None = None,
+) -> None:
     """Start everything, wait for a signal to stop, then stop everything."""
-    with trio.open_signal_receiver(*_stop_signals()) as signals:
+    with trio.open_signal_receiver(*stop_signals()) as signals:
         listeners, ui_listeners = await _listen_all(config)
         try:
             engine = await _open_engine(config)
@@ -120,8 +142,8 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             system.broker.known_processes.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
             if ui_listeners:
-                ui = _build_ui(config, system, server, ui_listeners, api_url, fit.ui)
-            async with _serving(server, ui, system):
+                ui = _build_ui(config, system, server, ui_listeners, api_url, fit.ui, link)
+            async with _serving(server, ui, system, beside):
                 _tune_collector()
                 log.log(
                     LogEvent.SERVER_STARTED,
@@ -158,7 +180,7 @@ def _database(config: Config) -> str:
     return "in memory, nothing is kept" if config.memory else str(config.db_path)
 
 
-def _stop_signals() -> list[signal.Signals]:
+def stop_signals() -> list[signal.Signals]:
     """The signals that stop the server; SIGHUP only if it is not ignored, so that nohup works."""
     always = [signal.SIGTERM, signal.SIGINT]
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
@@ -240,13 +262,16 @@ def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
 
 
 @asynccontextmanager
-async def _serving(server: Server, ui: "RunningUi | None", system: System) -> AsyncIterator[None]:
+async def _serving(
+    server: Server, ui: "RunningUi | None", system: System, beside: Beside | None
+) -> AsyncIterator[None]:
     """Serve while the body runs, then drain. The process exits after FORCED_EXIT_SECONDS at the latest."""
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve)
         if ui is not None:
             await nursery.start(ui.run)
-        yield
+        async with nullcontext() if beside is None else beside(system.broker):
+            yield
         if ui is not None:
             ui.stop()
         last_resort = Timer(FORCED_EXIT_SECONDS, os._exit, (FORCED_EXIT_CODE,))
@@ -295,13 +320,14 @@ def _build_ui(
     listeners: list[socket.socket],
     api_url: str,
     connections_max: int,
+    link: "OneTimeLink | None",
 ) -> "RunningUi":
     # Only here, because its libraries take a third of the time in which a server without it starts.
     from forq_trio.ui.start import build_ui
 
     tls = _tls_context(config, http2=False)
     return build_ui(
-        config, system, lambda: api.connections, listeners, tls, api_url, _version(), connections_max
+        config, system, lambda: api.connections, listeners, tls, api_url, _version(), connections_max, link
     )
 
 
@@ -343,7 +369,18 @@ def _build_handler(config: Config, system: System, families: ReadFamilies) -> tu
         )
     router = Router(routes, answer_error)
     handler = counting_rejections(router, system.counters, error_body_start(ContentTooLarge))
+    if sdk_is_set_up():
+        handler = _traced(handler, system)
     return counting_refused_heads(router.admit, system.counters), handler
+
+
+def _traced(handler: Handler, system: System) -> Handler:
+    """A handler whose requests have spans, down to their commits."""
+    from forq_trio.broker.tracing import trace
+    from forq_trio.http.tracing import tracing_requests
+
+    trace(system.broker, served=True)
+    return tracing_requests(handler)
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

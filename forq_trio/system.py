@@ -18,6 +18,7 @@ import trio
 from forq_trio.broker.backends import Backends
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.metrics import BrokerMetrics
 from forq_trio.broker.publishing import staged_families
 from forq_trio.broker.quotas import quota_families
 from forq_trio.commit_policy import CommitPolicy
@@ -60,6 +61,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import store_of
+from forq_trio.telemetry.budgets import budget_families
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.families import ReadFamilies
 from forq_trio.telemetry.histogram import milliseconds_p99
@@ -113,8 +115,8 @@ class System:
             gate_counts=tuple(self.counters.gate_seconds.hour.counts(now_ms)),
         )
 
-    def owners(self, served: ReadFamilies) -> list[ReadFamilies]:
-        """Whose families /metrics shows, in its order. served: what the server tells of itself."""
+    def owners(self, served: ReadFamilies | None = None) -> list[ReadFamilies]:
+        """Whose families the metrics show, in their order. served: what a server tells of itself; None without one."""
         broker, counters, writer = self.broker, self.counters, self.writer
         return [
             counters.queues.families,
@@ -134,7 +136,7 @@ class System:
             counters.send_families,
             self.queue_gauges.set_aside_families,
             counters.runs.families,
-            served,
+            served or partial(budget_families, writer.budgets),
             counters.families,
             self.backups.families,
             partial(log_families, writer),
@@ -457,6 +459,7 @@ async def _open_in_trio(
         ) as system,
         nullcontext() if outbox is None else _relay(outbox, system.broker),
     ):
+        system.broker.metrics = BrokerMetrics(system.owners(), system.writer)
         yield system.broker
 
 

@@ -224,6 +224,10 @@ class WriterActor:
         self._notified.update(notified)
         self.post(Tick())
 
+    def note_exemplars(self) -> None:
+        """From now on the metrics have exemplars (telemetry/exemplars.py)."""
+        self._counters.exemplars = True
+
     def snapshot(self) -> Snapshot:
         """Counts, settings and tokens as of the last commit; the next commit changes them (see `Snapshot`)."""
         return self._store.snapshot()
@@ -371,7 +375,7 @@ class WriterActor:
         Housekeeping (jobs/housekeeping.py) covers the sweeps, the log's checkpoints and the disk guard.
         """
         self._timer.note_commit(batch.now_ms if self.steps.put_off else result.next_due_ms)
-        self._counters.record_batch(result, batch.now_ms)
+        self._counters.record_batch(batch, result)
         self.announced.announce(result)
         if not NOTED.isdisjoint(map(type, batch.commands)):
             self._note(batch, result.outcomes)

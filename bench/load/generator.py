@@ -19,7 +19,7 @@ import gc
 import select
 import socket
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from heapq import heappop, heappush
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -62,6 +62,7 @@ class Request:
 
 
 Conversation = Generator[Request, Response, None]
+Scan = Callable[[bytes], tuple[Response, int] | None]
 
 
 class _Connection:
@@ -83,8 +84,10 @@ class _Connection:
 class Load:
     """Connections to one server. Use as a context manager; `run` may be called several times in it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, scan: Scan = scan_response) -> None:
+        """address: the server. scan: finds an answer at the beginning of bytes, in the server's protocol."""
         self._address = address
+        self._scan = scan
         self._epoll = select.epoll()
         self._connections: dict[int, _Connection] = {}
         self._scheduled: list[tuple[int, int]] = []
@@ -175,7 +178,7 @@ class Load:
         if connection.received:
             data = connection.received + data
         try:
-            scanned = scan_response(data)
+            scanned = self._scan(data)
         except WireError:
             connection.request.series.errors[MALFORMED] += 1
             self._end(connection)

@@ -24,6 +24,7 @@ from bench.scenarios import (
     protocols,
     restart,
     schedules,
+    servers,
     snapshot,
     spark,
     tail,
@@ -97,5 +98,6 @@ SCENARIOS: dict[str, Scenario] = {
     "postgres-held-snapshot": Scenario(
         snapshot.held_snapshot, needs_own=True, durability="synchronous_commit=on"
     ),
+    "servers": Scenario(servers.servers, needs_own=True, durability=BY_PEER),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

@@ -14,6 +14,7 @@ from forq_trio.broker.backends import Backends
 from forq_trio.broker.bound_calls import BoundCalls
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.finished import Finished
+from forq_trio.broker.metrics import BrokerMetrics
 from forq_trio.broker.offers import Offers
 from forq_trio.broker.outboxes import OutboxCalls
 from forq_trio.broker.publishing import Publishing
@@ -65,6 +66,7 @@ class Broker(
     ) -> None:
         super().__init__(writer, readers, clock, backends)
         self._compaction = compaction
+        self.metrics: BrokerMetrics | None = None  # of an embedded broker
 
     async def healthcheck(self) -> None:
         await self._writer.execute(commands.Ping())

@@ -7,6 +7,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import ServerName
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago, echo
 from forq_trio.cli.tables import CellKind, Column, print_list
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from forq_trio.model.publishing.types import PublishedVersion
 
 _SHOWN_QUEUES_MAX = 3
+_APP = ServerName(lambda client, _: (each.app for each in _all(client)))
 _COLUMNS = (
-    Column("app"),
+    Column("app", CellKind.NAME),
     Column("version", CellKind.NUMBER),
-    Column("queues"),
-    Column("made by"),
-    Column("published", CellKind.NUMBER),
+    Column("queues", CellKind.TEXT, spare=3),
+    Column("made by", spare=1),
+    Column("published", CellKind.NUMBER, spare=2),
 )
 
 
@@ -69,7 +71,7 @@ def _row(app: "PublishedVersion") -> tuple[object, ...]:
 
 
 @apps.command(short_help="Delete apps.")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_APP)
 @url_option
 def delete(names: tuple[str, ...], url: str) -> None:
     """Forget what apps published. If a version is published again afterwards, its messages are sent again.

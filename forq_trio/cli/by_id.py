@@ -40,6 +40,7 @@ BY_ID = {
 
 def command_by_id(name: str) -> click.Command:
     """The command of a row."""
+    from forq_trio.cli.names import QUEUE
     from forq_trio.cli.options import json_option, url_option
 
     row = BY_ID[name]
@@ -49,7 +50,7 @@ def command_by_id(name: str) -> click.Command:
         short_help=row.says,
         help=f"{cleandoc(row.text)} `forq send --json` and `forq peek` print the ids of messages.\n\n\f\n{row.more}",
     )
-    @click.argument("queue")
+    @click.argument("queue", type=QUEUE)
     @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
     @json_option
     @url_option

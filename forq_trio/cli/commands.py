@@ -23,44 +23,72 @@ class _Listed(NamedTuple):
     says: str
 
 
-_COMMANDS = {
-    "serve": _Listed("serve", "Run the server."),
-    "config": _Listed("serve", "Print the settings in effect, or an example file."),
-    "send": _Listed("send", "Send a message, or each line of a file or pipe."),
-    "receive": _Listed("receive", "Receive messages, once or as they come."),
-    "work": _Listed("work", "Run a command or a Worker on messages, or post them to a URL."),
-    "ack": _Listed("settle", "Acknowledge received messages."),
-    "nack": _Listed("settle", "Give messages back after a failed attempt."),
-    "extend": _Listed("settle", "Extend the leases of received messages."),
-    "release": _Listed("settle", "Give messages back unprocessed."),
-    **{name: _Listed("by_id", row.says) for name, row in BY_ID.items()},
-    "key": _Listed("key", "List, show, reschedule or drop messages by key."),
-    "queues": _Listed("look", "List all queues."),
-    "peek": _Listed("look", "Show the next messages without receiving them."),
-    "export": _Listed("export", "Write the messages of a queue as lines of JSON."),
-    "events": _Listed("events", "Show what happened to messages."),
-    "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
-    "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
-    "relay": _Listed("outbox_relay", "Send what an application wrote into its outbox."),
-    "outbox": _Listed("outbox", "List, retry or delete what an outbox has set aside."),
-    "pgq": _Listed("pgq", "Make, drop or check tables of pgq's layout in PostgreSQL."),
-    "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
-    "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
-    "workers": _Listed("workers", "List workers: their slots, and what they handle."),
-    "processes": _Listed("processes", "List the servers that share a database."),
-    "apps": _Listed("apps", "List or delete apps that published."),
-    "history": _Listed("history", "Find, show, export or purge finished messages."),
-    "token": _Listed("token", "Make, list or revoke access tokens."),
-    "pipeline": _Listed("pipeline", "Archive, report, replay and load with Spark."),
-    "check": _Listed("files", "Check a database file."),
-    "verify": _Listed("files", "Check a backup."),
-    "backup": _Listed("files", "Copy a database, also one in use."),
-    "restore": _Listed("files", "Replace a database with a backup."),
-    "compact": _Listed("compact", "Give free space of a database back to the disk."),
-    "migrate": _Listed("database", "Bring the schema of a database up to date."),
-    "move": _Listed("database", "Move a file into PostgreSQL, or back."),
-    "completion": _Listed("completion", "Print the completion script of a shell."),
+_GROUPS = {
+    "Run": {
+        "demo": _Listed("demo", "Run a server with a small shop behind it, to look at."),
+        "init": _Listed("init", "Write a secret, a data folder and a TOML file for a server."),
+        "serve": _Listed("serve", "Run the server."),
+        "config": _Listed("serve", "Print the settings in effect, or an example file."),
+        "work": _Listed("work", "Run a command or a Worker on messages, or post them to a URL."),
+        "workers": _Listed("workers", "List workers: their slots, and what they handle."),
+        "processes": _Listed("processes", "List the servers that share a database."),
+    },
+    "Messages": {
+        "send": _Listed("send", "Send a message, or each line of a file or pipe."),
+        "receive": _Listed("receive", "Receive messages, once or as they come."),
+        "peek": _Listed("look", "Show the next messages without receiving them."),
+        "ack": _Listed("settle", "Acknowledge received messages."),
+        "nack": _Listed("settle", "Give messages back after a failed attempt."),
+        "extend": _Listed("settle", "Extend the leases of received messages."),
+        "release": _Listed("settle", "Give messages back unprocessed."),
+        **{name: _Listed("by_id", row.says) for name, row in BY_ID.items()},
+        "key": _Listed("key", "List, show, reschedule or drop messages by key."),
+        "export": _Listed("export", "Write the messages of a queue as lines of JSON."),
+    },
+    "Queues": {
+        "queues": _Listed("look", "List all queues."),
+        "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
+        "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
+    },
+    "Dead letters and history": {
+        "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
+        "history": _Listed("history", "Find, show, export or purge finished messages."),
+        "events": _Listed("events", "Show what happened to messages."),
+    },
+    "Access": {"token": _Listed("token", "Make, list or revoke access tokens.")},
+    "Databases": {
+        "check": _Listed("files", "Check a database file."),
+        "verify": _Listed("files", "Check a backup."),
+        "backup": _Listed("files", "Copy a database, also one in use."),
+        "restore": _Listed("files", "Replace a database with a backup."),
+        "compact": _Listed("compact", "Give free space of a database back to the disk."),
+        "migrate": _Listed("database", "Bring the schema of a database up to date."),
+        "move": _Listed("database", "Move a file into PostgreSQL, or back."),
+    },
+    "Pipelines and outboxes": {
+        "pipeline": _Listed("pipeline", "Archive, report, replay and load with Spark."),
+        "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
+        "apps": _Listed("apps", "List or delete apps that published."),
+        "relay": _Listed("outbox_relay", "Send what an application wrote into its outbox."),
+        "outbox": _Listed("outbox", "List, retry or delete what an outbox has set aside."),
+        "pgq": _Listed("pgq", "Make, drop or check tables of pgq's layout in PostgreSQL."),
+    },
+    "Shell": {"completion": _Listed("completion", "Print the completion script of a shell.")},
 }
+"""The headings of the list of commands, and the commands below each: a new command is one line here."""
+
+_COMMANDS = {name: listed for group in _GROUPS.values() for name, listed in group.items()}
+
+_VARIABLES = (
+    ("FORQ_URL", "Where the server is. Without it, or --url: http://localhost:8080."),
+    ("FORQ_AUTH_SECRET", "The server's secret, of at least 32 characters, or a token of `forq token`."),
+)
+_EXAMPLE = (
+    'export FORQ_AUTH_SECRET="$(openssl rand -hex 32)"',
+    "forq serve &",
+    "forq send emails hello",
+    "forq receive emails --ack",
+)
 
 
 class _Commands(CommandGroup):
@@ -81,8 +109,17 @@ class _Commands(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, listed.says) for name, listed in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))  # one for all groups, so that their lines are below each other
+        for heading, group in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), listed.says) for name, listed in group.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Variables of all commands that talk to a server"):
+            formatter.write_dl(_VARIABLES)
+        with formatter.section("To begin with"):
+            for line in _EXAMPLE:
+                formatter.write(f"  {line}\n")
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -7,22 +7,27 @@ import click
 from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE, ServerName
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import ago, echo, members, print_json
-from forq_trio.cli.tables import CellKind, Column, numbers, print_list, print_table
+from forq_trio.cli.tables import CellKind, Column, print_list, print_table
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.model.consumers.bodies import ConsumerInfo
 
+_CONSUMER = ServerName(
+    lambda client, context: (each.name for each in client.consumers(context.params["queue"]))
+)
 _COLUMNS = (
-    Column("queue"),
-    Column("consumer"),
-    *numbers("lag", "open"),
-    Column("lease", CellKind.NUMBER),
+    Column("queue", CellKind.NAME),
+    Column("consumer", CellKind.NAME),
+    Column("lag", CellKind.NUMBER),
+    Column("open", CellKind.NUMBER, spare=4),
+    Column("lease", CellKind.NUMBER, spare=3),
     Column("acknowledged", CellKind.NUMBER, spare=1),
     Column("generation", CellKind.NUMBER, spare=2),
-    Column("used", CellKind.NUMBER),
+    Column("used", CellKind.NUMBER, spare=5),
 )
 
 
@@ -36,7 +41,7 @@ def consumers() -> None:
 
 
 @consumers.command("list", short_help="List consumers.")
-@click.argument("queue", required=False)
+@click.argument("queue", required=False, type=QUEUE)
 @json_option
 @url_option
 def list_(queue: str | None, as_json: bool, url: str) -> None:
@@ -65,8 +70,8 @@ def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
 
 
 @consumers.command(short_help="Show a consumer.")
-@click.argument("queue")
-@click.argument("name")
+@click.argument("queue", type=QUEUE)
+@click.argument("name", type=_CONSUMER)
 @json_option
 @url_option
 def show(queue: str, name: str, as_json: bool, url: str) -> None:
@@ -81,12 +86,12 @@ def show(queue: str, name: str, as_json: bool, url: str) -> None:
         print_json(found)
     else:
         rows = [(member, "" if value is None else value) for member, value in members(found).items()]
-        print_table((Column("member"), Column("value", CellKind.TEXT)), rows)
+        print_table((Column("member"), Column("value", CellKind.NAME)), rows)
 
 
 @consumers.command(short_help="Give back what a consumer has leased.")
-@click.argument("queue")
-@click.argument("name")
+@click.argument("queue", type=QUEUE)
+@click.argument("name", type=_CONSUMER)
 @yes_option
 @url_option
 def release(queue: str, name: str, yes: bool, url: str) -> None:
@@ -108,8 +113,8 @@ def release(queue: str, name: str, yes: bool, url: str) -> None:
 
 
 @consumers.command(short_help="Forget a consumer.")
-@click.argument("queue")
-@click.argument("name")
+@click.argument("queue", type=QUEUE)
+@click.argument("name", type=_CONSUMER)
 @yes_option
 @url_option
 def delete(queue: str, name: str, yes: bool, url: str) -> None:

@@ -12,6 +12,7 @@ from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
@@ -20,8 +21,8 @@ from forq_trio.model.messages.types import MessageInfo
 _LISTED = (
     Column("sequence", CellKind.NUMBER, spare=3),
     Column("id"),
-    Column("age", CellKind.NUMBER),
-    Column("from", CellKind.TEXT),
+    Column("age", CellKind.NUMBER, spare=5),
+    Column("from", CellKind.TEXT, spare=4),
     Column("attempts", CellKind.NUMBER, spare=2),
     Column("reason", CellKind.TEXT),
     Column("last error", CellKind.TEXT, spare=1),
@@ -52,7 +53,7 @@ def dead() -> None:
 
 
 @dead.command("list", short_help="Find dead letters.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @filter_options
 @click.option("--before", type=click.IntRange(1), metavar="SEQUENCE", help="Go on below this sequence.")
 @shown_option(20)
@@ -86,7 +87,7 @@ def _row(message: MessageInfo) -> tuple[object, ...]:
 
 
 @dead.command(short_help="Show one, and how it failed.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_id", metavar="ID")
 @json_option
 @url_option
@@ -101,7 +102,7 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
 
 
 @dead.command(short_help="Send an edited copy.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_id", metavar="ID")
 @click.option("--content", help="The copy's content; - reads it from stdin.  [default: the same]")
 @pairs("--attribute", "attributes", help="Set an attribute of the copy; may be repeated.")
@@ -112,7 +113,9 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
     metavar="NAME",
     help="Leave an attribute out of the copy; may be repeated.",
 )
-@click.option("--target", metavar="QUEUE", help="Where to send it.  [default: where it came from]")
+@click.option(
+    "--target", metavar="QUEUE", type=QUEUE, help="Where to send it.  [default: where it came from]"
+)
 @click.option("--remove", is_flag=True, help="Remove the original in the same transaction.")
 @json_option
 @url_option

@@ -10,6 +10,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
 from forq_trio.cli.dead_redrives import RATE, report_task, run_task
 from forq_trio.cli.interrupts import Interrupts
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.model.limits import MOVE_BATCH_MAX
@@ -17,7 +18,7 @@ from forq_trio.telemetry.words import counted
 
 
 @click.command(short_help="Remove dead letters for good.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Remove all of them.")
 @filter_options

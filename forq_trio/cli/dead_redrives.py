@@ -10,11 +10,12 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.progress import progress_bar, updates
 from forq_trio.cli.results import in_batches, report_results
-from forq_trio.cli.tables import Column, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
@@ -25,14 +26,17 @@ if TYPE_CHECKING:
 
 RATE = click.IntRange(1, 10_000)
 _COUNTS = ("searched", "total", "matched", "skipped", "moved")
+_SPARE = {"skipped": 1, "searched": 2, "started": 3, "total": 4, "matched": 6, "moved": 7}
 
 
 @click.command(short_help="Move dead letters back to where they came from.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Move all of them.")
 @filter_options
-@click.option("--target", metavar="QUEUE", help="Where to move them.  [default: where each came from]")
+@click.option(
+    "--target", metavar="QUEUE", type=QUEUE, help="Where to move them.  [default: where each came from]"
+)
 @click.option(
     "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Move at most this many a second."
 )
@@ -74,7 +78,7 @@ def redrive(
 
 
 @click.command(short_help="Show the redrives of a queue, pause, resume, cancel or dismiss one.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option("--pause", "paused", metavar="ID", help="Stop this one until it is resumed.")
 @click.option("--resume", "resumed", metavar="ID", help="Continue this one, which is paused or has failed.")
 @click.option("--cancel", "cancelled", metavar="ID", help="Stop this one; what it moved stays moved.")
@@ -114,7 +118,12 @@ def redrives(
 
 
 def _columns(*counts: str) -> tuple[Column, ...]:
-    return (Column("id"), Column("action"), Column("state"), *numbers(*counts, "started"))
+    return (
+        Column("id"),
+        Column("action", spare=5),
+        Column("state"),
+        *(Column(name, CellKind.NUMBER, _SPARE.get(name)) for name in (*counts, "started")),
+    )
 
 
 def _row(counts: tuple[str, ...], task: ChangedRedrive) -> tuple[object, ...]:

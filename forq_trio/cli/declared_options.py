@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import click
 
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import CommandT, all_options, duration_ms, duration_text, moment_ms, pairs
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
@@ -124,7 +125,7 @@ FORMS = {
     ValueKind.BYTES: OptionForm(lambda setting: size_bytes, "SIZE", _size_text),
     ValueKind.TEXT: OptionForm(lambda option: str, "TEXT", str),
     ValueKind.WORD: OptionForm(_word_type, None, _word_text),
-    ValueKind.QUEUE: OptionForm(lambda declared: str, "NAME", lambda name: name or "(none)"),
+    ValueKind.QUEUE: OptionForm(lambda declared: QUEUE, "NAME", lambda name: name or "(none)"),
     ValueKind.BACK_OFF: OptionForm(
         lambda setting: back_off,
         "DELAYS",

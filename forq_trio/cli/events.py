@@ -1,5 +1,6 @@
 """`forq events`: what happened to messages, and what happens now."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
@@ -9,8 +10,10 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, on_terminal, one_line, print_json, visible
+from forq_trio.cli.tables import shortened
 from forq_trio.model import durations
 from forq_trio.model.limits import LOG_PAGE_DEFAULT, REASON_LENGTH_MAX, WAIT_MS_MAX
 from forq_trio.model.logs.events import EventKind, MessageEvent
@@ -18,15 +21,14 @@ from forq_trio.model.logs.events import EventKind, MessageEvent
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
-_LINE_LENGTH_MAX = 79
-
 
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
-@click.option("--queue", help="Only events of this queue.")
+@click.option("--queue", type=QUEUE, help="Only events of this queue.")
 @click.option(
     "--after",
     type=click.IntRange(min=0),
+    metavar="NUMBER",
     help="Only events after this id.  [default: all that are stored; with --follow only new ones]",
 )
 @click.option(
@@ -85,9 +87,20 @@ def _read(
 
 
 def _line(event: MessageEvent) -> str:
-    """An event as a line, shortened to fit a terminal."""
+    """An event as a line. On a terminal it fits, with the queue's name cut in the middle where it is long."""
+    line = _words(event, event.queue)
+    if not on_terminal():
+        return line
+    width = shutil.get_terminal_size().columns - 1
+    if len(line) > width:
+        line = _words(event, shortened(event.queue, width // 3))
+    line = visible(line)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _words(event: MessageEvent, queue: str) -> str:
     at = datetime.fromtimestamp(event.at / 1_000).strftime("%m-%d %H:%M:%S")
-    words = [f"{at} {event.kind:<13} {event.queue} {event.sequence}"]
+    words = [f"{at} {event.kind:<13} {queue} {event.sequence}"]
     if event.attempt:
         words.append(f"attempt {event.attempt}")
     if event.duration_ms is not None:
@@ -96,8 +109,4 @@ def _line(event: MessageEvent) -> str:
         words.append(f"to {event.target}")
     if event.reason is not None:
         words.append(one_line(event.reason, REASON_LENGTH_MAX))
-    line = " ".join(words)
-    if not on_terminal():
-        return line
-    line = visible(line)
-    return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"
+    return " ".join(words)

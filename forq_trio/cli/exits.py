@@ -43,8 +43,14 @@ class Exit(IntEnum):
         " wrong ones.",
     )
     NOTHING = 5, "Nothing was received or found, or a receipt is no longer current."
-    GAVE_UP = 70, "Only `forq serve`: told to stop, it could not come to an end in time and gave up."
-    INTERRUPTED = 130, "Ended with Ctrl-C. `forq serve` takes that as its signal to stop, and ends with 0."
+    GAVE_UP = (
+        70,
+        "Only `forq serve` and `forq demo`: told to stop, it could not come to an end in time and gave up.",
+    )
+    INTERRUPTED = (
+        130,
+        "Ended with Ctrl-C. `forq serve` and `forq demo` take that as their signal to stop, and end with 0.",
+    )
 
 
 _SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold the server's secret or an access token"
@@ -81,14 +87,19 @@ def explain(problem: Exception) -> tuple[list[str], int]:
         case errors.InvalidSecret() | errors.InvalidServerUrl():
             return [f"forq: {problem}"], Exit.USAGE
         case errors.ForqUnreachable():
-            advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
-            return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
+            words = f"forq: {problem}"
+            if f" {DEFAULT_URL} " in words and "FORQ_URL" not in words:  # that of a Worker says it already
+                words += "; FORQ_URL or --url names another place"
+            return [words], Exit.UNREACHABLE
         case errors.WrongKey():
             return [f"forq: {in_words(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case errors.TooManyWrongKeys() | errors.Forbidden():
             return [f"forq: {in_words(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
             return [f"forq: {in_words(problem)}"], Exit.NOTHING
+        case errors.DeadLettersOnly():
+            advice = "those of the queue orders, for example, are in orders-dlq"
+            return [f"forq: {in_words(problem)}; {advice}"], Exit.FAILED
         case errors.CallerError() | errors.ServiceError():
             return [f"forq: {in_words(problem)}"], Exit.FAILED
         case errors.ForqError():

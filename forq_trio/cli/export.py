@@ -6,6 +6,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import target_file_option, url_option
 from forq_trio.cli.output import echo, on_terminal, writing_lines
 from forq_trio.cli.progress import progress_bar
@@ -13,7 +14,7 @@ from forq_trio.telemetry.words import counted
 
 
 @click.command()
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @target_file_option
 @url_option
 def export(queue: str, file: Path | None, url: str) -> int:

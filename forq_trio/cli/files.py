@@ -1,10 +1,11 @@
 """Commands that work on database files, without a server: `check`, `verify`, `backup` and `restore`."""
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
-from forq_trio.cli.exits import Exit
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import db_option, json_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
@@ -24,10 +25,9 @@ def check(db_path: str | None, as_json: bool) -> int:
     Reads the whole file. Without `--db-path` it is the one that the configuration names (`FORQ_DB_PATH`, the TOML
     file, or the default).
     """
-    from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import check_file
 
-    path = str(load_db_path(db_path))
+    path = _database(db_path)
     return _report(path, check_file(path), as_json)
 
 
@@ -59,10 +59,9 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
     The copy holds what was committed when it began, in one file without a log and without free pages. It gets its name
     only when it is complete, checked and on disk. Commits of a running server go on meanwhile.
     """
-    from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import backup_file
 
-    source = str(load_db_path(db_path))
+    source = _database(db_path)
     with progress_bar("copying") as show:
         copied_bytes = backup_file(source, target, show, overwrite=overwrite)
     if as_json:
@@ -98,6 +97,16 @@ def restore(backup: str, database: str | None, as_json: bool) -> None:
     echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
     if restored.replaced is not None:
         echo(f"what was there is now {restored.replaced}")
+
+
+def _database(option: str | None) -> str:
+    """The path of the database. Raises ConfigError, and CliFailure if nobody named one and the default is not there."""
+    from forq_trio.config.load import load_db_path
+
+    path = load_db_path(option)
+    if not (option or os.environ.get("FORQ_DB_PATH") or path.exists()):
+        raise CliFailure(f"{path} does not exist; FORQ_DB_PATH or --db names another place")
+    return str(path)
 
 
 def _report(path: str, report: "CheckReport", as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""A command that consists of commands and, for a misspelt one, names the nearest."""
+"""A command that consists of commands and, for a misspelt one, names the nearest: `forq help` is `forq --help`."""
 
 import difflib
 
@@ -17,6 +17,7 @@ class CommandGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            options = [name for each in self.get_params(ctx) for name in each.opts]
+            close = difflib.get_close_matches(args[0], [*self.list_commands(ctx), *options], n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise click.UsageError(f"{problem.message}{hint}", ctx) from None

@@ -13,6 +13,7 @@ from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, shown_option, target_file_option, url_option, yes_option
 from forq_trio.cli.output import ago, echo, one_line, print_json, writing_lines
 from forq_trio.cli.results import in_batches, report_results
@@ -27,11 +28,11 @@ from forq_trio.telemetry.words import counted
 _LISTED = (
     Column("history id", CellKind.NUMBER, spare=2),
     Column("id"),
-    Column("age", CellKind.NUMBER),
+    Column("age", CellKind.NUMBER, spare=4),
     Column("outcome"),
     Column("reason", CellKind.TEXT, spare=3),
     Column("attempts", CellKind.NUMBER, spare=1),
-    Column("content", CellKind.TEXT),
+    Column("content", CellKind.TEXT, spare=5),
 )
 _SHOWN = (
     ("id", "id"),
@@ -64,7 +65,7 @@ def history() -> None:
 
 
 @history.command("list", short_help="Find finished messages.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that ended like this.")
 @filter_options
 @click.option("--before", type=click.IntRange(1), metavar="ID", help="Go on below this history id.")
@@ -109,7 +110,7 @@ def _row(message: FinishedMessage) -> tuple[object, ...]:
 
 
 @history.command(short_help="Show one, and how it ended.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_id", metavar="ID")
 @json_option
 @url_option
@@ -124,7 +125,7 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
 
 
 @history.command(short_help="Write the history as lines of JSON.")
-@click.option("--queue", help="Only the messages of this queue.")
+@click.option("--queue", type=QUEUE, help="Only the messages of this queue.")
 @click.option(
     "--after",
     type=click.IntRange(0),
@@ -158,7 +159,7 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
 
 
 @history.command(short_help="Send finished messages again.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
 @json_option
 @url_option
@@ -182,7 +183,7 @@ def requeue(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -
 
 
 @history.command(short_help="Remove the history of a queue.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @yes_option
 @json_option
 @url_option

@@ -9,6 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, moment, print_line, print_message
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import CommandT, duration_option, json_option, moment_ms, shown_option, url_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
@@ -17,10 +18,10 @@ from forq_trio.model.messages.types import MessageInfo
 from forq_trio.telemetry.words import counted
 
 _LISTED = (
-    Column("key"),
-    Column("kind", spare=4),
-    Column("status"),
-    Column("due", spare=3),
+    Column("key", CellKind.NAME),
+    Column("kind", spare=3),
+    Column("status", spare=5),
+    Column("due", spare=4),
     Column("offers", CellKind.NUMBER, spare=2),
     Column("revision", CellKind.NUMBER, spare=1),
     Column("content", CellKind.TEXT),
@@ -60,7 +61,7 @@ def key() -> None:
 
 
 @key.command("list", short_help="List pending messages by their keys.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option("--prefix", default="", metavar="TEXT", help="Only keys that begin with this.")
 @click.option("--kind", metavar="NAME", help="Only keys of this kind.")
 @click.option("--after", metavar="PLACE", help="Go on after this place.")
@@ -108,7 +109,7 @@ def _row(message: MessageInfo) -> tuple[object, ...]:
 
 
 @key.command(short_help="Show the pending message of a key.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("key")
 @_kind_option
 @json_option
@@ -141,7 +142,7 @@ def show(queue: str, key: str, kind: str, as_json: bool, url: str) -> None:
 
 
 @key.command(short_help="Change when the message of a key is due.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("key")
 @_kind_option
 @click.option(
@@ -180,7 +181,7 @@ def reschedule(
 
 
 @key.command(short_help="Remove the message of a key, or all of a kind.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("key", required=False)
 @_kind_option
 @_once_more_option

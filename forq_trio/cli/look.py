@@ -4,21 +4,28 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line
-from forq_trio.cli.tables import CellKind, Column, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.messages.types import MessageInfo
 from forq_trio.model.queues.bodies import QueueInfo
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
-_LISTED = (Column("queue"), *numbers(*_COUNTS), Column("paused", spare=1), Column("health", CellKind.TEXT))
+_SPARE = {"held": 1, "delayed": 2, "waiting": 3, "failed": 5, "processing": 6}
+_LISTED = (
+    Column("queue", CellKind.NAME),
+    *(Column(name, CellKind.NUMBER, _SPARE.get(name)) for name in _COUNTS),
+    Column("paused", spare=4),
+    Column("health", CellKind.TEXT),
+)
 _PEEKED = (
-    Column("sequence", CellKind.NUMBER),
+    Column("sequence", CellKind.NUMBER, spare=3),
     Column("id"),
     Column("priority", CellKind.NUMBER, spare=1),
-    Column("age", CellKind.NUMBER),
+    Column("age", CellKind.NUMBER, spare=4),
     Column("attempts", CellKind.NUMBER, spare=2),
     Column("content", CellKind.TEXT),
 )
@@ -56,7 +63,7 @@ def _health(queue: QueueInfo) -> str:
 
 
 @click.command()
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @shown_option(1)
 @click.option("--shuffle", is_flag=True, help="Show some at random instead of the next ones.")
 @json_option

@@ -111,6 +111,7 @@ def shown_option(default: int) -> Callable[[CommandT], CommandT]:
         "-n",
         "limit",
         type=click.IntRange(1, 100),
+        metavar="NUMBER",
         default=default,
         show_default=True,
         help="How many messages to show.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("id", CellKind.NUMBER),
-    Column("queue"),
+    Column("queue", CellKind.NAME),
     Column("code", spare=1),
     Column("reason"),  # never cut, because its end says what is wrong or allowed
     Column("content", CellKind.TEXT, spare=2),

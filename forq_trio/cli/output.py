@@ -16,6 +16,7 @@ import msgspec
 
 from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
+from forq_trio.telemetry.styles import is_styled
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _CONTROL_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}
@@ -43,12 +44,13 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 def echo_styled(line: str) -> None:
     """Print a line on a terminal. Its parts come from `styled` or `visible`."""
-    click.echo(line)
+    click.echo(line, color=True)
 
 
 def styled(text: str, *, bold: bool | None = None, dim: bool | None = None) -> str:
-    """`text` as `visible` spells it, in bold or dim."""
-    return click.style(visible(text), bold=bold, dim=dim)
+    """`text` as `visible` spells it, in bold or dim where stdout is styled."""
+    spelled = visible(text)
+    return click.style(spelled, bold=bold, dim=dim) if is_styled(sys.stdout) else spelled
 
 
 def print_json(value: Any) -> None:

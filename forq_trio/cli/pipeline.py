@@ -9,6 +9,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import CommandT, json_option, pair, url_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
@@ -81,7 +82,7 @@ def pipeline() -> None:
 
 @pipeline.command(short_help="Append new events and finished messages to Delta tables.")
 @click.argument("archive", type=PipelinePlace())
-@click.option("--queue", metavar="QUEUE", help="Only events and messages of this queue.")
+@click.option("--queue", metavar="QUEUE", type=QUEUE, help="Only events and messages of this queue.")
 @click.option(
     "--table",
     "tables",
@@ -147,6 +148,7 @@ def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
 @click.option(
     "--keep-hours",
     type=click.IntRange(min=0),
+    metavar="NUMBER",
     default=168,
     show_default=True,
     help="Remove files that were replaced, or left behind by killed runs, at least this many hours ago.",
@@ -195,7 +197,7 @@ def compact(
     type=PipelinePlace(exists=True),
     help="Report on the events in this archive.  [default: those that the server stores]",
 )
-@click.option("--queue", metavar="QUEUE", help="Only events of this queue.")
+@click.option("--queue", metavar="QUEUE", type=QUEUE, help="Only events of this queue.")
 @time_options
 @click.option(
     "--window",
@@ -285,13 +287,13 @@ def report(
 
 
 @pipeline.command(short_help="Send finished messages again.")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option(
     "--archive",
     type=PipelinePlace(exists=True),
     help="Take the messages from this archive.  [default: the server's history]",
 )
-@click.option("--from", "source_queue", metavar="QUEUE", help="Only messages of this queue.")
+@click.option("--from", "source_queue", metavar="QUEUE", type=QUEUE, help="Only messages of this queue.")
 @time_options
 @click.option(
     "--outcome",
@@ -371,7 +373,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
 
 @pipeline.command(short_help="Send each row of a dataset as a message.")
 @click.argument("dataset")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option(
     "--format",
     "format",

@@ -7,18 +7,19 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago
-from forq_trio.cli.tables import CellKind, Column, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model import durations
 
 if TYPE_CHECKING:
     from forq_trio.model.server.processes import ProcessInfo
 
 _COLUMNS = (
-    Column("name"),
-    Column("pid", CellKind.NUMBER),
+    Column("name", CellKind.NAME),
+    Column("pid", CellKind.NUMBER, spare=8),
     Column("address", spare=2),
     Column("version", spare=1),
-    *numbers("waiting", "connections"),
+    Column("waiting", CellKind.NUMBER, spare=7),
+    Column("connections", CellKind.NUMBER, spare=6),
     Column("gate", CellKind.NUMBER, spare=4),
     Column("lag", CellKind.NUMBER, spare=3),
     Column("up", CellKind.NUMBER, spare=5),

@@ -8,9 +8,10 @@ from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import FORMS, setting_options
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import echo, members, print_json
-from forq_trio.cli.tables import Column, print_table
+from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
 from forq_trio.model.queues.settings import OF_TABLES, SETTINGS
 from forq_trio.telemetry.words import counted
@@ -31,7 +32,7 @@ def queue() -> None:
 
 
 @queue.command(short_help="Show the settings of a queue.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @json_option
 @url_option
 def show(queue: str, as_json: bool, url: str) -> None:
@@ -54,7 +55,7 @@ def show(queue: str, as_json: bool, url: str) -> None:
         source = "default" if getattr(found.settings, name) is None else "set"
         value = FORMS[setting.kind].text(getattr(found.effective, name))
         rows.append((setting.option, value, source))
-    print_table((Column("setting"), Column("value"), Column("source")), rows)
+    print_table((Column("setting"), Column("value", CellKind.NAME), Column("source", spare=1)), rows)
     if found.settings.table is not None:
         echo(f"{queue} is bound to the table {found.settings.table.table}.", err=True)
     if found.effective.paused:
@@ -62,7 +63,7 @@ def show(queue: str, as_json: bool, url: str) -> None:
 
 
 @queue.command("set", short_help="Change settings of a queue.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @setting_options
 @click.option(
     "--unset",
@@ -111,7 +112,7 @@ def _is_known(client: "ForqClient", queue: str) -> bool:
 
 
 @queue.command(short_help="Reset all settings to the defaults.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def reset(queue: str, url: str) -> None:
     """Reset all settings to the defaults. A paused queue stays paused."""
@@ -121,7 +122,7 @@ def reset(queue: str, url: str) -> None:
 
 
 @queue.command(short_help="Bind a queue to a table of pgq's layout.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @click.argument("table")
 @url_option
 def bind(queue: str, table: str, url: str) -> None:
@@ -138,7 +139,7 @@ def bind(queue: str, table: str, url: str) -> None:
 
 
 @queue.command(short_help="End the binding of a queue to a table.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def unbind(queue: str, url: str) -> None:
     """End the binding: the queue has messages of its own again. The table stays as it is."""
@@ -148,7 +149,7 @@ def unbind(queue: str, url: str) -> None:
 
 
 @queue.command(short_help="Deliver no more messages.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def pause(queue: str, url: str) -> None:
     """Deliver no messages of a queue until `forq queue resume`. Sends go on, and consumers wait."""
@@ -158,7 +159,7 @@ def pause(queue: str, url: str) -> None:
 
 
 @queue.command(short_help="End a pause.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def resume(queue: str, url: str) -> None:
     """Deliver messages again; consumers that wait are served at once."""
@@ -168,7 +169,7 @@ def resume(queue: str, url: str) -> None:
 
 
 @queue.command(short_help="Remove all messages.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @yes_option
 @json_option
 @url_option
@@ -192,7 +193,7 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
 
 
 @queue.command(short_help="Forget an empty queue.")
-@click.argument("queue", metavar="NAME")
+@click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def delete(queue: str, url: str) -> None:
     """Forget an empty queue and its settings. A queue that has messages has to be purged first.

@@ -9,6 +9,7 @@ import click
 
 from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import duration_option, json_option, url_option, where_option
 from forq_trio.cli.output import ago, echo, echo_styled, on_terminal, print_json, styled
 from forq_trio.cli.progress import errors_on_terminal
@@ -28,11 +29,12 @@ Claim = Callable[..., list[Delivery]]
 
 
 @click.command()
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.option(
     "--max",
     "max_messages",
     type=click.IntRange(min=1),
+    metavar="NUMBER",
     help="Stop after this many messages.  [default: 1; with --follow no limit]",
 )
 @duration_option(

@@ -11,6 +11,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import options_but
 from forq_trio.cli.exits import CliFailure, Exit, explain, in_words
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import QUEUE, ServerName
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.schedule_apply import all_schedules, apply
@@ -32,8 +33,9 @@ from forq_trio.model.schedules.types import NO_OPTIONS, NewSchedule, Schedule, T
 
 DoneT = TypeVar("DoneT")
 
+_SCHEDULE = ServerName(lambda client, _: (each.name for each in all_schedules(client)))
 _LISTED = (
-    Column("schedule"),
+    Column("schedule", CellKind.NAME),
     Column("queue", spare=2),
     Column("when", CellKind.TEXT),
     Column("next"),
@@ -56,7 +58,7 @@ _timing_options = schedule_options(*Timing.__struct_fields__)
 
 @schedule.command(short_help="Make a schedule.")
 @click.argument("name")
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("content")
 @_timing_options
 @schedule_options("missed", "while_pending")
@@ -114,11 +116,12 @@ def _row(each: Schedule) -> tuple[object, ...]:
 
 
 @schedule.command(short_help="Show a schedule and its runs.")
-@click.argument("name")
+@click.argument("name", type=_SCHEDULE)
 @click.option(
     "-n",
     "runs",
     type=click.IntRange(0, limits.RUNS_KEPT_MAX),
+    metavar="NUMBER",
     default=limits.RUNS_SHOWN_DEFAULT,
     show_default=True,
     help="How many of its last runs to show.",
@@ -153,6 +156,7 @@ def show(name: str, runs: int, as_json: bool, url: str) -> None:
     "-n",
     "count",
     type=click.IntRange(1, limits.NEXT_RUNS_MAX),
+    metavar="NUMBER",
     default=limits.NEXT_RUNS_DEFAULT,
     show_default=True,
     help="How many runs to show.",
@@ -181,7 +185,7 @@ def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
 
 
 @schedule.command(short_help="Pause schedules.")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_SCHEDULE)
 @url_option
 def pause(names: tuple[str, ...], url: str) -> int:
     """Pause schedules until `forq schedule resume`. Their runs until then are not sent later either."""
@@ -190,7 +194,7 @@ def pause(names: tuple[str, ...], url: str) -> int:
 
 
 @schedule.command(short_help="End the pause of schedules.")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_SCHEDULE)
 @url_option
 def resume(names: tuple[str, ...], url: str) -> int:
     """End the pause of schedules: each goes on with its next run from now."""
@@ -199,7 +203,7 @@ def resume(names: tuple[str, ...], url: str) -> int:
 
 
 @schedule.command(short_help="Send the message of a schedule now.")
-@click.argument("name")
+@click.argument("name", type=_SCHEDULE)
 @json_option
 @url_option
 def run(name: str, as_json: bool, url: str) -> None:
@@ -213,7 +217,7 @@ def run(name: str, as_json: bool, url: str) -> None:
 
 
 @schedule.command(short_help="Delete schedules.")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_SCHEDULE)
 @yes_option
 @url_option
 def remove(names: tuple[str, ...], yes: bool, url: str) -> int:

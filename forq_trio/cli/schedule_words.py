@@ -17,7 +17,7 @@ _TIMES = (Column("in", CellKind.NUMBER), Column("time"))
 _RUNS = (
     Column("time"),
     Column("result"),
-    Column("late", CellKind.NUMBER),
+    Column("late", CellKind.NUMBER, spare=2),
     Column("message", spare=1),
     Column("reason", CellKind.TEXT),
 )

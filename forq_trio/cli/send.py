@@ -20,6 +20,7 @@ from forq_trio.cli.declared_options import given, message_options
 from forq_trio.cli.exits import CliFailure, Exit, did_nothing, reporting_unknown_outcome
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import InputLine, LineCutter
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
@@ -37,7 +38,7 @@ _REJECTIONS_SHOWN_MAX = 10
 
 
 @click.command()
-@click.argument("queue")
+@click.argument("queue", type=QUEUE)
 @click.argument("content", required=False)
 @click.option(
     "--file",

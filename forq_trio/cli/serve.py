@@ -3,6 +3,7 @@
 The settings are imported only when a command needs them: they import pydantic, for which `forq --help` would wait.
 """
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -11,22 +12,32 @@ import click
 
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.output import echo
-from forq_trio.cli.tables import Column, print_table
+from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.model.errors import StorageOpenError
 
 if TYPE_CHECKING:
     from forq_trio.config.load import Loaded
+    from forq_trio.config.settings import ServerSetting
 
 
 _APART = "sasquatch"
+_GLUED = "\x1f"
+"""A blank at which a line of the help is not broken."""
+_GLUED_LENGTH_MAX = 44  # the width of the texts at 80 columns
+_LISTED = (
+    Column("section", spare=1),
+    Column("setting"),
+    Column("value", CellKind.NAME),
+    Column("source", CellKind.NAME),
+)
 
 
 class _SettingOption(click.Option):
-    """An option for a setting. section: the setting's section in the TOML file."""
+    """An option for a setting."""
 
-    def __init__(self, *arguments: Any, section: str, **more: Any) -> None:
+    def __init__(self, *arguments: Any, setting: "ServerSetting", **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.section = section
+        self.setting = setting
 
 
 def _setting_options() -> list[click.Parameter]:
@@ -42,21 +53,37 @@ def _setting_options() -> list[click.Parameter]:
             alone: dict[str, Any] = {"metavar": setting.form.metavar}
             if isinstance(setting.default, bool):
                 alone = {"metavar": f"[{setting.form.metavar}]", "is_flag": False, "flag_value": "true"}
-            options.append(_SettingOption(names, section=setting.section, help=setting.doc, **alone))
+            options.append(_SettingOption(names, setting=setting, help=setting.doc, **alone))
     return options
 
 
+def _setting_row(setting: "ServerSetting", option: str | None) -> tuple[str, str]:
+    """The row of the help for a setting. option: its option as it is typed; None for a secret, which has none."""
+    default = "required" if setting.field.is_required() else f"default: {setting.default_words}"
+    more = f"[{setting.variable if option else setting.form.allowed}; {_glued(default)}]"
+    return option or f"{setting.variable} {setting.form.metavar}", f"{setting.doc}  {_glued(more)}"
+
+
+def _glued(text: str) -> str:
+    """The text in one piece, if it fits on a line."""
+    return text.replace(" ", _GLUED) if len(text) <= _GLUED_LENGTH_MAX else text
+
+
 def _write_section(
-    ctx: click.Context, formatter: click.HelpFormatter, section: str, options: list[click.Parameter]
+    ctx: click.Context, formatter: click.HelpFormatter, heading: str, rows: Sequence[tuple[str, str]]
 ) -> None:
-    with formatter.section(f"[{section}]" if section else "Options"):
-        formatter.write_dl([record for each in options if (record := each.get_help_record(ctx)) is not None])
+    part = ctx.make_formatter()
+    with part.section(heading):
+        part.write_dl(rows)
+    formatter.write_paragraph()
+    formatter.write(part.getvalue().replace(_GLUED, " "))
 
 
 class _WithSettings(click.Command):
     """A command with every setting as an option, after those of its own, under the heading of its section.
 
-    The help leaves out those of Sasquatch's API, which few need, and says where they are.
+    The help also names the settings without an option, by their variables. It leaves out those of Sasquatch's API,
+    which few need, and says where they are.
     """
 
     _own: list[click.Parameter]
@@ -74,27 +101,40 @@ class _WithSettings(click.Command):
         self._own = own
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, options in self._sections(ctx).items():
+        own = [each for each in self.get_params(ctx) if not isinstance(each, _SettingOption)]
+        records = [record for each in own if (record := each.get_help_record(ctx)) is not None]
+        _write_section(ctx, formatter, "Options", records)
+        for section, rows in self._sections(ctx).items():
             if section != _APART:
-                _write_section(ctx, formatter, section, options)
+                _write_section(ctx, formatter, f"[{section}]", rows)
 
     def show_apart(self, ctx: click.Context) -> None:
         formatter = ctx.make_formatter()
-        _write_section(ctx, formatter, _APART, self._sections(ctx)[_APART])
+        _write_section(ctx, formatter, f"[{_APART}]", self._sections(ctx)[_APART])
         echo(formatter.getvalue(), nl=False)
 
-    def _sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-        sections: dict[str, list[click.Parameter]] = {}
-        for each in self.get_params(ctx):
-            sections.setdefault(each.section if isinstance(each, _SettingOption) else "", []).append(each)
+    def _sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """The rows of all settings, by section."""
+        from forq_trio.config.settings import SETTINGS
+
+        options = {each.setting.name: each for each in self._all if isinstance(each, _SettingOption)}
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for setting in SETTINGS.values():
+            option = options.get(setting.name)
+            record = None if option is None else option.get_help_record(ctx)
+            row = _setting_row(setting, record and record[0])
+            sections.setdefault(setting.section, []).append(row)
         return sections
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        formatter.write_text(
-            "Settings are grouped by their section of the TOML file. Each is an environment variable as well:"
-            " --api-addr is FORQ_API_ADDR."
-        )
+        for text in (
+            "A setting is an option, an environment variable, and a key of the TOML file in the section above it:"
+            " --api-addr is FORQ_API_ADDR, and api_addr in [server]. `forq config --example` prints such a file.",
+            "Secrets and URLs that may have a password have no option, because everybody on a machine can read"
+            " command lines.",
+        ):
+            formatter.write_paragraph()
+            formatter.write_text(text)
 
 
 def _show_apart(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -127,6 +167,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 
 
 @click.command(cls=_WithSettings)
+@_file_option
 @click.option(
     "--url-file",
     metavar="FILE",
@@ -134,12 +175,12 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     help="Write the server's URL to this file once it listens, and below it the admin UI's; until then the file is"
     " empty.",
 )
-@_file_option
 @_apart_option
 def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM, SIGINT or SIGHUP.
 
-    Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows the effective settings.
+    Its secret comes from FORQ_AUTH_SECRET or the TOML file. The messages are in a file, or in PostgreSQL if FORQ_DB_URL
+    has the URL of a database there; then several servers can share them. `forq config` shows the effective settings.
 
     \f
     All settings but the secrets are options, too: see [settings](docs/reference/settings.md). Logs go to stderr.
@@ -193,7 +234,7 @@ def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> 
         echo(report.as_json(loaded))
         return
     print_table(
-        [Column(name) for name in ("section", "setting", "value", "source")],
+        _LISTED,
         [
             (setting.section, setting.name, _text(value), source)
             for setting, value, source in report.rows(loaded)

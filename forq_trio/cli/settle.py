@@ -3,6 +3,7 @@
 import click
 
 from forq_trio.cli.connection import connect
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import CommandT, duration_option, json_option, url_option
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX
@@ -11,7 +12,7 @@ from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 def _receipts_of_a_queue(command: CommandT) -> CommandT:
     """The two arguments that all of these commands take."""
     receipts = click.argument("receipts", nargs=-1, required=True, metavar="RECEIPT...")
-    return click.argument("queue")(receipts(command))
+    return click.argument("queue", type=QUEUE)(receipts(command))
 
 
 @click.command()

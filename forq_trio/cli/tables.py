@@ -1,18 +1,20 @@
 """Tables: laid out for a terminal, tab-separated in a pipe.
 
 On a terminal a row is one line, so that an id is in one piece and can be copied. If the terminal is too narrow, texts
-are cut, then the columns that say least are left out, and a line names them. If even that is too wide, each row is
-shown as lines of a name and a value, and nothing is cut.
+are cut, then the columns that say least are left out, and at last names are cut in the middle, for they often differ
+only at an end; a line says what is missing. If even that is too wide, each row is shown as lines of a name and a value,
+and nothing is cut.
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from forq_trio.cli.output import echo, echo_styled, on_terminal, print_json, styled, visible
 
 TEXT_WIDTH_MIN = 10
+"""What is at least shown of a text, and of a name."""
 _GAP = "  "
 
 Cells = Sequence[str]
@@ -20,11 +22,16 @@ FoundT = TypeVar("FoundT")
 
 
 class CellKind(Enum):
-    """How cells are shown. WHOLE: never cut. NUMBER: the same, flush right. TEXT: cut where there is no space."""
+    """How cells are shown.
+
+    WHOLE: never cut. NUMBER: the same, flush right. TEXT: cut where there is no space. NAME: cut in the middle, once no
+    column can be left out any more.
+    """
 
     WHOLE = 1
     NUMBER = 2
     TEXT = 3
+    NAME = 4
 
 
 class Column(NamedTuple):
@@ -35,33 +42,27 @@ class Column(NamedTuple):
     spare: int | None = None
 
 
-def numbers(*names: str) -> tuple[Column, ...]:
-    """Columns of numbers."""
-    return tuple(Column(name, CellKind.NUMBER) for name in names)
-
-
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows to stdout below the names of the columns. A line on stderr names the columns left out."""
+    """Print rows to stdout below the names of the columns. A line on stderr says what has no space."""
     cells = [[str(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in ([column.name for column in columns], *cells):
             echo("\t".join(row))
         return
     cells = [[visible(cell) for cell in row] for row in cells]
-    width = shutil.get_terminal_size().columns
     natural = [_width_of(texts) for texts in zip([column.name for column in columns], *cells, strict=True)]
-    shown = _columns_that_fit(columns, natural, width)
+    shown = _layout(columns, natural, shutil.get_terminal_size().columns)
     if shown is None:
         _print_records([column.name for column in columns], cells)
         return
-    chosen = [columns[place] for place in shown]
-    widths = _widths(chosen, [natural[place] for place in shown], width)
-    echo_styled(styled(_line(chosen, [column.name for column in chosen], widths), bold=True))
+    echo_styled(styled(_line(columns, [column.name for column in columns], shown), bold=True))
     for row in cells:
-        echo(_line(chosen, [row[place] for place in shown], widths))
-    left_out = [column.name for place, column in enumerate(columns) if place not in shown]
-    if left_out:
-        echo(f"Too narrow for: {', '.join(left_out)}. With --json they are there.", err=True)
+        echo(_line(columns, row, shown))
+    missing = [column.name for place, column in enumerate(columns) if place not in shown]
+    if any(columns[place].kind is CellKind.NAME and width < natural[place] for place, width in shown.items()):
+        missing.append("whole names")
+    if missing:
+        echo(f"Too narrow for: {', '.join(missing)}. With --json they are there.", err=True)
 
 
 def print_list(
@@ -81,40 +82,57 @@ def print_list(
         echo(nothing, err=True)
 
 
-def _columns_that_fit(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int] | None:
-    """The places of the columns that fit into `width`; None if not even those fit that have to stay."""
+def shortened(name: str, width: int) -> str:
+    """A name in at most `width` cells of the terminal, cut in the middle."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    return f"{set_cell_size(name, width - 1 - end)}…{set_cell_size(name[::-1], end)[::-1]}"
+
+
+def _layout(columns: Sequence[Column], natural: Sequence[int], width: int) -> Mapping[int, int] | None:
+    """The width of each column that is shown, by its place; None if not even those fit that have to stay."""
+    least = [
+        min(full, TEXT_WIDTH_MIN) if column.kind is CellKind.TEXT else full
+        for column, full in zip(columns, natural, strict=True)
+    ]
     shown = list(range(len(columns)))
     spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare is not None)
-    while _sum(_least(columns[place], natural[place]) for place in shown) > width:
-        if not spare:
-            return None
+    while spare and _sum(least[place] for place in shown) > width:
         shown.remove(spare.pop(0)[1])
-    return shown
-
-
-def _least(column: Column, natural: int) -> int:
-    return min(natural, TEXT_WIDTH_MIN) if column.kind is CellKind.TEXT else natural
-
-
-def _widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:
-    """The width of each column: the narrowest column with cut texts always gets the next free cell."""
-    widths = [_least(column, full) for column, full in zip(columns, natural, strict=True)]
-    for _ in range(width - _sum(widths)):
-        cut = [place for place, full in enumerate(natural) if widths[place] < full]
-        if not cut:
-            break
-        widths[min(cut, key=widths.__getitem__)] += 1
+    names = [place for place in shown if columns[place].kind is CellKind.NAME]
+    if _sum(least[place] for place in shown) > width:
+        for place in names:
+            least[place] = min(least[place], TEXT_WIDTH_MIN)
+    free = width - _sum(least[place] for place in shown)
+    if free < 0:
+        return None
+    widths = {place: least[place] for place in shown}
+    for places in (names, shown):
+        free = _widen(widths, places, natural, free)
     return widths
 
 
-def _sum(widths: "Iterator[int] | Sequence[int]") -> int:
+def _widen(widths: dict[int, int], places: Sequence[int], natural: Sequence[int], free: int) -> int:
+    """Give the narrowest of the columns that are cut each next free cell; returns how many cells are left."""
+    for left in range(free, 0, -1):
+        cut = [place for place in places if widths[place] < natural[place]]
+        if not cut:
+            return left
+        widths[min(cut, key=widths.__getitem__)] += 1
+    return 0
+
+
+def _sum(widths: Iterator[int]) -> int:
     """How wide columns are together."""
     every = list(widths)
     return sum(every) + len(_GAP) * (len(every) - 1)
 
 
-def _line(columns: Sequence[Column], cells: Cells, widths: Sequence[int]) -> str:
-    parts = [_fitted(*each) for each in zip(columns, cells, widths, strict=True)]
+def _line(columns: Sequence[Column], cells: Cells, shown: Mapping[int, int]) -> str:
+    parts = [_fitted(columns[place], cells[place], width) for place, width in shown.items()]
     return _GAP.join(parts).rstrip()
 
 
@@ -122,7 +140,9 @@ def _fitted(column: Column, text: str, width: int) -> str:
     from rich.cells import cell_len, set_cell_size
 
     if cell_len(text) > width:
-        return f"{set_cell_size(text, width - 1)}…"
+        return (
+            shortened(text, width) if column.kind is CellKind.NAME else f"{set_cell_size(text, width - 1)}…"
+        )
     padding = " " * (width - cell_len(text))
     return padding + text if column.kind is CellKind.NUMBER else text + padding
 

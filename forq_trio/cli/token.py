@@ -4,15 +4,24 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.names import ServerName
 from forq_trio.cli.options import duration_option, json_option, url_option
 from forq_trio.cli.output import ago, echo, print_json
-from forq_trio.cli.tables import Column, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model import durations
 from forq_trio.model.access.bodies import TokenInfo
 from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import machine_ms
 
-_COLUMNS = [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")]
+_TOKEN = ServerName(lambda client, _: (each.name for each in client.tokens()))
+_COLUMNS = (
+    Column("name", CellKind.NAME),
+    Column("scopes", CellKind.TEXT),
+    Column("queues", CellKind.NAME, spare=4),
+    Column("created", spare=1),
+    Column("expires", spare=3),
+    Column("last used", spare=2),
+)
 
 _ALONE = [scope.value for scope in Scope if scope is not Scope.ADMIN]
 
@@ -100,7 +109,7 @@ def _expiry(token: TokenInfo) -> str:
 
 
 @token.command(short_help="Revoke a token.")
-@click.argument("name")
+@click.argument("name", type=_TOKEN)
 @url_option
 def revoke(name: str, url: str) -> None:
     """Revoke a token, at once and for good. Its name is free again.

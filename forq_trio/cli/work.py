@@ -11,13 +11,15 @@ from click.core import ParameterSource
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
+from forq_trio.model.traces import sdk_is_set_up
 
 if TYPE_CHECKING:
     from forq_trio.worker import Job, Worker
 
 CONCURRENCY_DEFAULT = 10
-KEY_BYTES_MAX = 4_096
+KEY_FILE_BYTES_MAX = 4_096
 _OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "where", "url")
 _OF_POST = ("signing_key_file", "allow_private")
 
@@ -28,12 +30,13 @@ def delays(text: str) -> list[float]:
 
 
 @click.command()
-@click.argument("target", metavar="QUEUE|MODULE:APP")
+@click.argument("target", metavar="QUEUE|MODULE:APP|FILE", type=QUEUE)
 @click.option("--exec", "command", metavar="CMD", help="Run this line of /bin/sh for each message.")
 @click.option("--post", "post_url", metavar="URL", help="Post each message to this URL.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1_000),
+    metavar="NUMBER",
     default=CONCURRENCY_DEFAULT,
     show_default=True,
     help="How many messages are in process at once.",
@@ -55,7 +58,7 @@ def delays(text: str) -> list[float]:
 @click.option(
     "--signing-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Sign posts with the key in this file.  [default: the key in FORQ_SIGNING_KEY]",
+    help="Sign posts with the keys in this file, whsec_… each.  [default: those in FORQ_SIGNING_KEY]",
 )
 @click.option("--allow-private", is_flag=True, help="Post to addresses that are not public, too.")
 @click.option("--reload", is_flag=True, help="Start again when the module's files change.")
@@ -72,7 +75,7 @@ def work(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Run a command on each message, post each to a URL, or run the Worker of a module.
+    """Run a command on each message, post each to a URL, or run the Worker of a module or of a FILE such as first.py.
 
     SIGTERM or SIGINT ends it: messages in process have 10 seconds to finish; those that do not are released. A second
     signal ends it at once.
@@ -100,9 +103,9 @@ def work(
     the environment is not used. Addresses that are not public (private, loopback, link-local) are refused unless
     `--allow-private`; the check is made on the address that is connected to.
 
-    With a signing key there are `Forq-Timestamp` (seconds since the epoch) and `Forq-Signature`: `sha256=` and the
-    HMAC-SHA256, in hexadecimal digits, of the timestamp, a dot, the message id, a dot and the body. A receiver
-    compares it in constant time and refuses old timestamps.
+    Posts are signed as [Standard Webhooks](https://www.standardwebhooks.com) says, which has libraries for receivers
+    ([workers.md](docs/workers.md#webhooks)), once there is a signing key: `whsec_` and the base64 of 24 to 64 bytes.
+    Several in the file, or in `FORQ_SIGNING_KEY` with spaces between them, sign each post side by side.
 
     **`MODULE:APP`** imports the module, also from the working directory. `--reload` needs the extra `reload`: a change
     of a Python file beside the module, or in its package, ends the Worker as SIGTERM does, and starts it again. A
@@ -182,6 +185,10 @@ def _worker(
     except WorkerSetupError as problem:
         # Without the place at its beginning, which is in our own files.
         raise CliFailure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
+    if sdk_is_set_up():
+        from forq_trio.worker.tracing import trace
+
+        trace(worker)
     return worker
 
 
@@ -204,9 +211,10 @@ def _post_handler(
     from forq_trio.worker.posting import post_handler
     from forq_trio.worker.public_addresses import is_public
 
+    keys = _signing_keys(key_file)
     try:
         host = address_of(url).host
-        handler = post_handler(url, signing_key=_signing_key(key_file), allow_private=allow_private)
+        handler = post_handler(url, signing_keys=keys, allow_private=allow_private)
     except ValueError:
         raise CliFailure(
             f"--post: {without_credentials(url)!r} is not a URL to post to", Exit.USAGE
@@ -224,12 +232,19 @@ def _is_number(host: str) -> bool:
     return True
 
 
-def _signing_key(file: Path | None) -> bytes | None:
-    if file is None:
-        key = os.environ.get("FORQ_SIGNING_KEY", "").encode(errors="surrogateescape")
-        return key or None
-    with file.open("rb") as opened:
-        key = opened.read(KEY_BYTES_MAX + 1).strip()
-    if not key or len(key) > KEY_BYTES_MAX:
-        raise CliFailure(f"{file}: a signing key has 1 to {KEY_BYTES_MAX:,} bytes", Exit.USAGE)
-    return key
+def _signing_keys(file: Path | None) -> list[str]:
+    """The keys that posts are signed with, none for no signature. A command line would show them to everybody here."""
+    from forq_trio.worker.webhooks import NO_KEY, read_keys
+
+    place, text = "FORQ_SIGNING_KEY", os.environ.get("FORQ_SIGNING_KEY", "")
+    if file is not None:
+        with file.open("rb") as opened:
+            place, text = str(file), opened.read(KEY_FILE_BYTES_MAX).decode(errors="replace")
+    keys = text.split()
+    try:
+        read_keys(keys)
+    except ValueError as problem:
+        raise CliFailure(f"{place}: {problem}", Exit.USAGE) from None
+    if file is not None and not keys:
+        raise CliFailure(f"{place}: {NO_KEY}", Exit.USAGE)
+    return keys

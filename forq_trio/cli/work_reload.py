@@ -80,7 +80,7 @@ def run_reloading(app: AppName, *, stop_when_empty: bool, as_json: bool) -> int:
     with needing("reload", "forq work --reload"):
         watchfiles = importlib.import_module("watchfiles")
     directory, recursive = directory_of(app)
-    command = [sys.executable, "-m", "forq_trio.cli", "work", f"{app.module}:{app.name}"]
+    command = [sys.executable, "-m", "forq_trio.cli", "work", app.target]
     command += ["--stop-when-empty"] * stop_when_empty + ["--json"] * as_json
     reloader = Reloader(command)
     before = {each: signal.signal(each, reloader.on_signal) for each in (signal.SIGTERM, signal.SIGINT)}

@@ -4,6 +4,7 @@ A thread of its own reads the counters of the Worker, whichever event loop that 
 """
 
 import logging
+import shutil
 import threading
 import time
 from collections import deque
@@ -12,7 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from forq_trio.cli.output import echo, one_line, print_json, visible
-from forq_trio.cli.progress import errors_on_terminal
+from forq_trio.cli.progress import error_console, errors_on_terminal
+from forq_trio.cli.tables import shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +25,9 @@ TERMINAL_SECONDS = 0.5
 LINES_SECONDS = 10.0
 _RATE_LOOKS = 10
 _ROWS_MAX = 20
+_NAME_WIDTH_MIN = 10
+_NAME_WIDTH_MAX = 28
+_COUNTS_WIDTH = 40
 _LINE_LENGTH_MAX = 2_000
 _LOGGER = "forq_trio"
 
@@ -78,11 +83,10 @@ def counters(queue: str, stats: "QueueStats") -> dict[str, Any]:
 
 @contextmanager
 def _on_terminal(stats: Mapping[str, "QueueStats"]) -> Iterator[None]:
-    from rich.console import Console
     from rich.live import Live
 
     rates = Rates()
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=False) as live:
+    with Live(console=error_console(), auto_refresh=False, transient=False) as live:
 
         def show() -> None:
             live.update(table(stats, rates, time.monotonic()), refresh=True)
@@ -96,19 +100,21 @@ def _on_terminal(stats: Mapping[str, "QueueStats"]) -> Iterator[None]:
 
 
 def table(stats: Mapping[str, "QueueStats"], rates: Rates, now: float) -> "Table":
-    """The counters of all queues, in at most 80 columns."""
+    """The counters of all queues, in at most 80 columns; where the terminal is narrower, names are shorter."""
     from rich.table import Table
     from rich.text import Text
 
+    free = shutil.get_terminal_size().columns - _COUNTS_WIDTH
+    width = max(_NAME_WIDTH_MIN, min(free, _NAME_WIDTH_MAX))
     shown = Table(box=None, pad_edge=False)
-    shown.add_column("queue", no_wrap=True, overflow="ellipsis", max_width=28)
+    shown.add_column("queue", no_wrap=True, overflow="ellipsis")
     for name in ("handled", "/s", "failed", "dead", "running"):
         shown.add_column(name, justify="right", no_wrap=True)
     for number, (queue, each) in enumerate(tuple(stats.items())):
         rate = rates.rate_at(queue, each.finished, now)
         if number < _ROWS_MAX:
             cells = (each.handled + each.discarded, round(rate, 1), each.failed, each.dead, each.running)
-            shown.add_row(Text(visible(queue)), *(f"{cell:,}" for cell in cells))
+            shown.add_row(Text(shortened(visible(queue), width)), *(f"{cell:,}" for cell in cells))
     if len(stats) > _ROWS_MAX:
         shown.add_row(f"and {len(stats) - _ROWS_MAX} more")
     return shown

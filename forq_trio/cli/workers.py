@@ -5,27 +5,29 @@ from typing import TYPE_CHECKING
 import click
 
 from forq_trio.cli.connection import connect
+from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago
-from forq_trio.cli.tables import CellKind, Column, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 
 if TYPE_CHECKING:
     from forq_trio.model.workers.types import WorkerInfo
 
 _COLUMNS = (
-    Column("name"),
+    Column("name", CellKind.NAME),
     Column("host", spare=2),
     Column("version", spare=1),
     Column("queues", CellKind.TEXT),
-    *numbers("busy", "slots"),
-    Column("a minute", CellKind.NUMBER),
+    Column("busy", CellKind.NUMBER, spare=6),
+    Column("slots", CellKind.NUMBER, spare=5),
+    Column("a minute", CellKind.NUMBER, spare=4),
     Column("oldest", CellKind.NUMBER, spare=3),
     Column("heard"),
 )
 
 
 @click.command()
-@click.argument("queue", required=False)
+@click.argument("queue", required=False, type=QUEUE)
 @json_option
 @url_option
 def workers(queue: str | None, as_json: bool, url: str) -> None:

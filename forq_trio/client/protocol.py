@@ -15,7 +15,6 @@ from msgspec.structs import astuple
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.pages import next_of
 from forq_trio.model import json_text
-from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.checks import check_is_text, check_texts
 from forq_trio.model.consumers.bodies import LeasePage
 from forq_trio.model.consumers.types import check_consumer_name
@@ -67,12 +66,6 @@ NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
 _LINES_TYPE = ("Content-Type", "application/x-ndjson")
-
-
-def secret_of(secret: str) -> str:
-    """The secret that a client was given, "" for none. Raises InvalidSecret, and TypeError for what is no str."""
-    check_is_text("secret", secret)
-    return secret and check_secret(secret)
 
 
 def request_of(

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from forq_trio.client import protocol, sync_waits
-from forq_trio.client.address import DEFAULT_URL
+from forq_trio.client.environment import FromEnvironment, advice, server_secret, server_url
 from forq_trio.client.failures import ConnectFailed, TransportError
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.protocol import NO_QUERY, AnswerT
@@ -41,18 +41,19 @@ class Connection:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
-        secret: str = "",
+        url: str | FromEnvironment = FromEnvironment.URL,
+        secret: str | FromEnvironment = FromEnvironment.SECRET,
         *,
         retry_seconds: float = 10.0,
         transport: Transport | None = None,
     ) -> None:
         if not retry_seconds >= 0:  # nan, too
             raise ValueError(f"retry_seconds: 0 or more, not {retry_seconds!r}")
-        self._url = url
-        self._secret = protocol.secret_of(secret)
+        self._url = server_url(url)
+        self._advice = advice(url)
+        self._secret = server_secret(secret)
         self._retry_seconds = retry_seconds
-        self._transport: Transport = Pool(url) if transport is None else transport
+        self._transport: Transport = Pool(self._url) if transport is None else transport
         self._acks = SharedAcks()
         self._closed = False
         self._pauses: set[sync_waits.Signal] = set()
@@ -125,7 +126,7 @@ class Connection:
             except TransportError as problem:
                 delay = retries.next_pause() if isinstance(problem, ConnectFailed) else None
                 if delay is None:
-                    raise unreachable(self._url, problem) from problem
+                    raise unreachable(self._url, problem, self._advice) from problem
             else:
                 protocol.check_readable(answer)
                 delay = retries.after_answer(answer)

@@ -19,10 +19,10 @@ from forq_trio.client.proxies import proxy_url
 from forq_trio.model.errors import ForqUnreachable
 
 
-def unreachable(url: str, problem: TransportError) -> ForqUnreachable:
-    """The error for a request to the server at `url` that got no answer."""
-    lasting = isinstance(problem, TlsFailed)
-    return ForqUnreachable(_sentence(without_credentials(url), problem), sent=problem.sent, lasting=lasting)
+def unreachable(url: str, problem: TransportError, advice: str) -> ForqUnreachable:
+    """The error for a request to the server at `url` that got no answer. advice: is added to its sentence."""
+    sentence = f"{_sentence(without_credentials(url), problem)}{advice}"
+    return ForqUnreachable(sentence, sent=problem.sent, lasting=isinstance(problem, TlsFailed))
 
 
 def _sentence(url: str, problem: TransportError) -> str:

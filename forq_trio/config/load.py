@@ -20,7 +20,7 @@ from pydantic_settings import InitSettingsSource
 
 from forq_trio.config.errors import ConfigError
 from forq_trio.config.settings import SETTINGS, Config
-from forq_trio.config.sources import SettingsSource, read_environment, read_file, read_options
+from forq_trio.config.sources import SettingsSource, read_environment, read_file, read_options, read_secret
 from forq_trio.config.values import shown
 from forq_trio.model import limits
 
@@ -110,6 +110,8 @@ def _read(
     sources = [read_options(options or {}), read_environment(environ)]
     if file is not None or environ.get("FORQ_CONFIG"):
         sources.append(read_file(file or Path(environ["FORQ_CONFIG"])))
+    for source in sources:
+        read_secret(source)
     problems = [problem for source in sources for problem in source.problems]
     for source in sources:
         problems += _take_out_wrong_values(source)

@@ -1,6 +1,7 @@
 """The output of `forq config`: the effective values with their sources, or an example file; no secrets."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,12 @@ def as_json(loaded: Loaded) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def example() -> str:
-    """A TOML file with every key, commented out and set to its default; a comment above it says what it means."""
+def example(chosen: Mapping[str, str] | None = None) -> str:
+    """A TOML file with every key, commented out and set to its default; a comment above it says what it means.
+
+    chosen: values by name of the settings that the file sets instead.
+    """
+    chosen = chosen or {}
     lines = [
         "# Settings of forq serve. Remove the # before a key to set it.",
         "# A command line option or an environment variable (FORQ_ and the key in capitals) goes first.",
@@ -49,7 +54,9 @@ def example() -> str:
             "",
             f"# {setting.doc}",
             f"# Allowed: {setting.form.allowed}. Default: {setting.default_text}.",
-            f"# {setting.name} = {_toml(setting.example)}",
+            f"{setting.name} = {_toml(chosen[setting.name])}"
+            if setting.name in chosen
+            else f"# {setting.name} = {_toml(setting.example)}",
         ]
     return "\n".join(lines) + "\n"
 

@@ -25,11 +25,16 @@ from forq_trio.config.values import (
     DirectoryPath,
     HostNames,
     HostPort,
+    Hours,
+    Kibibytes,
     ListenAddress,
+    Mebibytes,
     Names,
     Notation,
     ReadableFile,
+    Seconds,
     Secret,
+    Unit,
     WholeNumber,
 )
 from forq_trio.model import limits
@@ -64,6 +69,8 @@ class Section(BaseModel):
 class ServerSection(Section):
     auth_secret: Secret = Field(repr=False, examples=[""])
     """What clients present as X-API-Key, and the password of the admin UI."""
+    auth_secret_file: ReadableFile | None = Field(None, examples=["/etc/forq/secret"])
+    """A file that has the secret and nothing else, instead of auth_secret."""
     env: Literal["local", "pro"] = "pro"
     """pro sends HSTS and marks cookies Secure; local is for trying things out over plain HTTP."""
     api_addr: ListenAddress = HostPort("localhost", 8080)
@@ -92,9 +99,9 @@ class UiSection(Section):
 
 
 class QueueSection(Section):
-    queue_ttl_hours: WholeNumber = Field(limits.QUEUE_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
+    queue_ttl_hours: Hours = Field(limits.QUEUE_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours a message may stay in its queue; then it moves to the dead-letter queue."""
-    dlq_ttl_hours: WholeNumber = Field(limits.DLQ_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
+    dlq_ttl_hours: Hours = Field(limits.DLQ_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours a message may stay in a dead-letter queue; then it is deleted."""
 
 
@@ -141,9 +148,7 @@ class DatabaseSection(Section):
 
     Then db_path is not used, and durability counts as `none`. The next start removes what a killed process left behind.
     """
-    disk_reserve_mb: WholeNumber = Field(
-        limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX
-    )
+    disk_reserve_mb: Mebibytes = Field(limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX)
     """MiB of disk that sends leave free, and the size of the reserve file; 0, or at least 8 (with history, 32).
 
     Sends that would leave less free are answered 503 `forq.storage_full` until a quarter more is free; everything else
@@ -172,7 +177,7 @@ class DatabaseSection(Section):
     removed, and only after a new backup. Two servers whose databases have the same name need a directory each.
     [Backups](docs/reliability.md#backups) says more.
     """
-    backup_every_hours: WholeNumber = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)
+    backup_every_hours: Hours = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)
     """Hours between two backups that the server makes; 0: only on request.
 
     The interval counts from the latest file, also after restarts; a failed backup is tried again after ten minutes.
@@ -181,9 +186,9 @@ class DatabaseSection(Section):
     """How many backups to keep; after a new one the oldest are removed."""
     history: Literal["on", "off"] = "off"
     """Keep finished messages, with their contents and how they ended."""
-    history_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
+    history_hours: Hours = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours until a finished message is removed, even after the history was turned off."""
-    history_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
+    history_max_mib: Mebibytes = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
     """MiB of finished messages in all; beyond that the oldest are removed."""
     reader_pool_size: WholeNumber = Field(
         default_factory=default_reader_pool_size,
@@ -197,9 +202,9 @@ class DatabaseSection(Section):
 class EventsSection(Section):
     events: Literal["on", "off"] = "off"
     """Store what happens to messages as lifecycle events."""
-    events_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
+    events_hours: Hours = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
     """Hours until an event is removed."""
-    events_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
+    events_max_mib: Mebibytes = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
     """MiB of events in all; beyond that the oldest are removed."""
 
 
@@ -214,39 +219,37 @@ class SasquatchSection(Section):
     """
     sasquatch_max_queue_length: WholeNumber = Field(5_000, ge=1, le=limits.QUEUE_MESSAGES_MAX)
     """Messages a queue may hold; /send to a full one is refused."""
-    sasquatch_max_message_size_kb: WholeNumber = Field(256, ge=1, le=limits.SASQUATCH_MESSAGE_KIB_MAX)
+    sasquatch_max_message_size_kb: Kibibytes = Field(256, ge=1, le=limits.SASQUATCH_MESSAGE_KIB_MAX)
     """The longest message body, in units of 1,024 bytes of UTF-8."""
-    sasquatch_max_request_body_size_kb: WholeNumber = Field(1_024, ge=1, le=limits.SASQUATCH_REQUEST_KIB_MAX)
+    sasquatch_max_request_body_size_kb: Kibibytes = Field(1_024, ge=1, le=limits.SASQUATCH_REQUEST_KIB_MAX)
     """The longest request of endpoints that send no message, in units of 1,024 bytes."""
-    sasquatch_default_visibility_timeout: WholeNumber = Field(30, ge=0, le=limits.SASQUATCH_SECONDS_MAX)
+    sasquatch_default_visibility_timeout: Seconds = Field(30, ge=0, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a received message is invisible if the receive says nothing."""
     sasquatch_default_max_receives: WholeNumber = Field(4, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
     """Receives after which a message from /send is poison, unless the receive says otherwise."""
     sasquatch_poison_max_receives: WholeNumber = Field(100, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
     """Receives after which a message from /send is deleted, whatever its consumers say; at least the default."""
-    sasquatch_default_retention_period: WholeNumber = Field(
+    sasquatch_default_retention_period: Seconds = Field(
         345_600, ge=limits.SASQUATCH_RETENTION_SECONDS_MIN, le=limits.SASQUATCH_RETENTION_SECONDS_MAX
     )
     """Seconds until a message is deleted if the send says nothing."""
-    sasquatch_default_wait_time_seconds: WholeNumber = Field(20, ge=0, le=limits.SASQUATCH_WAIT_SECONDS_MAX)
+    sasquatch_default_wait_time_seconds: Seconds = Field(20, ge=0, le=limits.SASQUATCH_WAIT_SECONDS_MAX)
     """Seconds a receive waits for a message if the receive says nothing."""
-    sasquatch_default_dedup_time_period: WholeNumber = Field(300, ge=1, le=limits.SASQUATCH_SECONDS_MAX)
+    sasquatch_default_dedup_time_period: Seconds = Field(300, ge=1, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a deduplication id is remembered if the send says nothing."""
     sasquatch_default_priority: WholeNumber = Field(
         limits.PRIORITY_DEFAULT, ge=limits.PRIORITY_MIN, le=limits.PRIORITY_MAX
     )
     """The priority of a message if the send says nothing."""
-    sasquatch_poison_cleanup_interval: WholeNumber = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
+    sasquatch_poison_cleanup_interval: Seconds = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
     """Seconds between two sweeps for failed messages; a sweep rarely finds one, because they are handled at once.
 
     The three cleanup intervals shorten those of the sweeps of both dialects: this one those for failed messages, the
     other two those for expired ones. Messages fail, expire and become visible at their exact time, without a sweep.
     """
-    sasquatch_retention_cleanup_interval: WholeNumber = Field(
-        600, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX
-    )
+    sasquatch_retention_cleanup_interval: Seconds = Field(600, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
     """Seconds between two sweeps for expired messages; a sweep rarely finds one, because they expire on time."""
-    sasquatch_dedup_cleanup_interval: WholeNumber = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
+    sasquatch_dedup_cleanup_interval: Seconds = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
     """Seconds between two sweeps for expired deduplication ids."""
 
 
@@ -274,16 +277,16 @@ class LogSection(Section):
     """json: one object a line; console: text for people; auto: text on a terminal, else JSON."""
 
 
-# pydantic takes the fields of the last base first, so the order of the sections reads from right to left.
+# In the order in which people need them. pydantic takes the fields of the last base first, so it reads from the end.
 class Config(
-    LogSection,
-    MetricsSection,
-    TlsSection,
     SasquatchSection,
+    MetricsSection,
     EventsSection,
-    DatabaseSection,
     QueueSection,
+    LogSection,
+    TlsSection,
     UiSection,
+    DatabaseSection,
     ServerSection,
     BaseSettings,
 ):
@@ -371,6 +374,12 @@ class ServerSetting:
         if self.default is None:
             return "(none)"
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    @property
+    def default_words(self) -> str:
+        """The default with its unit."""
+        units = [each.name for each in self.field.metadata if isinstance(each, Unit)]
+        return " ".join([self.default_text, *units])
 
     @property
     def example(self) -> Any:

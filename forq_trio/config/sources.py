@@ -29,6 +29,7 @@ _ADDRESSES = tuple(
 )
 """What other servers call the address to listen on, or a part of it."""
 _NUMBER_BITS_MAX = 1_000
+_SECRET_FILE_BYTES_MAX = 4_096
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
@@ -100,6 +101,26 @@ def read_file(path: Path) -> SettingsSource:
         for name, table in document.items():
             _read_table(source, path, name, table)
     return source
+
+
+def read_secret(source: SettingsSource) -> None:
+    """Take the secret from the file that auth_secret_file names; a file that cannot be read is reported elsewhere."""
+    if "auth_secret_file" not in source.origins:
+        return
+    origin = source.origins["auth_secret_file"]
+    if "auth_secret" in source.origins:
+        source.problems.append(
+            f"{origin}: {source.origins['auth_secret']} is set, too; allowed: one of the two"
+        )
+        return
+    try:
+        path = Path(source.init_kwargs["auth_secret_file"]).expanduser()
+        if path.is_file():  # reading from a pipe could last for ever
+            with path.open("rb") as file:
+                text = file.read(_SECRET_FILE_BYTES_MAX).decode(errors="replace")
+            source.give("auth_secret", origin, text.strip())
+    except (OSError, RuntimeError, ValueError):
+        return
 
 
 def _read_table(source: SettingsSource, path: Path, section: str, table: Any) -> None:

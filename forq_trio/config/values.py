@@ -8,6 +8,7 @@ the digits of a number first. Bounds and choices are pydantic's.
 import ipaddress
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -50,6 +51,13 @@ class Notation:
     allowed: str  # completes "allowed: ..."
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a number counts."""
+
+    name: str  # follows the number
+
+
 def shown(text: str) -> str:
     """`text` quoted, and cut where it is long, for an error line."""
     return repr(text if len(text) <= _SHOWN_LENGTH_MAX else text[:_SHOWN_LENGTH_MAX] + "…")
@@ -87,6 +95,8 @@ def _read_boolean(text: str) -> bool:
 
 def _read_address(text: str) -> HostPort:
     host, separator, port = text.rpartition(":")
+    if not separator and text.isascii() and text.isdigit():
+        host, separator = "localhost", ":"
     if not separator:
         raise ValueError(f"{shown(text)} has no port")
     if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65_535):
@@ -119,7 +129,8 @@ def _read_path(text: str) -> Path:
         raise ValueError(f"{shown(text)} has a NUL character, which no path can have")
     try:
         path = Path(text).expanduser().absolute()
-        path.exists()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # Path.exists() is silent about other errors, too, from Python 3.14 on
     except (OSError, RuntimeError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem).rstrip(".")
         raise ValueError(f"{shown(text)} cannot be looked at: {reason}") from None
@@ -151,6 +162,10 @@ def _read_readable_file(text: str) -> Path:
 
 WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
 """A setting adds its bounds: `Annotated[WholeNumber, Field(ge=1, le=9)]`."""
+Hours = Annotated[WholeNumber, Unit("hours")]
+Seconds = Annotated[WholeNumber, Unit("seconds")]
+Kibibytes = Annotated[WholeNumber, Unit("KiB")]
+Mebibytes = Annotated[WholeNumber, Unit("MiB")]
 
 
 def _read_base_path(text: str) -> str:
@@ -190,7 +205,7 @@ DatabaseUrl = Annotated[
 ListenAddress = Annotated[
     HostPort,
     PlainValidator(_read_address),
-    Notation("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
+    Notation("ADDRESS", "port (of localhost), host:port, :port or [IPv6]:port, with port 0 for any free one"),
 ]
 BasePath = Annotated[
     str,

@@ -76,6 +76,12 @@ class BlockingBroker(ForqClient):
         if host.failure is not None:
             self.close()
 
+    @property
+    def inner(self) -> Broker:
+        """The broker in trio's thread, where alone its methods may be called."""
+        assert self._host.broker is not None
+        return self._host.broker
+
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         await self._host.run()

@@ -61,9 +61,9 @@ DeclaredT = TypeVar("DeclaredT", bound=Declared)
 def documented(declared: Declared) -> Meta:
     """The annotation for the type of a member. It only documents the range; checks with error codes enforce it."""
     extra = {"declared": declared}
-    if declared.kind in (ValueKind.WORD, ValueKind.BACK_OFF, ValueKind.RATE):
-        return Meta(extra=extra)  # their types already document the range
     meaning = declared.says()
+    if declared.kind in (ValueKind.WORD, ValueKind.BACK_OFF, ValueKind.RATE):
+        return Meta(description=meaning, extra=extra)  # their types already document the range
     if declared.kind is ValueKind.TIME:
         meaning = f"{meaning} Milliseconds since the Unix epoch."
     return Meta(description=meaning, extra_json_schema=_range(declared), extra=extra)

@@ -17,6 +17,15 @@ PREFIX = "/api/v1"
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
 
+class Header(Struct, frozen=True):
+    """A header of a request or an answer, for the documentation."""
+
+    name: str
+    meaning: str
+    schema: dict[str, Any]  # JSON Schema
+    always: bool = False  # every answer has it
+
+
 class Answer(Struct, Generic[AnswerT_co], frozen=True):
     """A successful answer."""
 
@@ -25,14 +34,7 @@ class Answer(Struct, Generic[AnswerT_co], frozen=True):
     body: type[AnswerT_co]  # the type of its JSON, or of one line of NDJSON; NoneType for an empty body
     content_type: str = JSON
     full: type[Any] | None = None  # the type if the request asks for all members; None: the same
-
-
-class Header(Struct, frozen=True):
-    """A header of a request, for the documentation. schema: JSON Schema."""
-
-    name: str
-    meaning: str
-    schema: dict[str, Any]
+    headers: tuple[Header, ...] = ()
 
 
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
@@ -50,6 +52,7 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     headers: tuple[Header, ...] = ()
     body: Any = None
     body_type: str = JSON  # the content type of the body; for NDJSON, `body` is the type of one line
+    needs_body: bool = True  # False if the body may be left out
 
     @property
     def query_names(self) -> frozenset[str]:
@@ -85,6 +88,16 @@ class CommandEndpoint(Endpoint[AnswerT_co], frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         COMMAND_ENDPOINTS.append(self)
+
+
+TOPICS: dict[str, str] = {}
+"""What holds for all endpoints of a topic, by its name: the tags of the OpenAPI document."""
+
+
+def declare_topic(name: str, meaning: str) -> None:
+    """Say what holds for all endpoints whose tag has this name."""
+    assert name not in TOPICS, name
+    TOPICS[name] = meaning
 
 
 COMMAND_ENDPOINTS: list[CommandEndpoint[Any]] = []

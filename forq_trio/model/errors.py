@@ -3,7 +3,7 @@
 `CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
 may succeed. The class of an error declares everything about it: with `code=` in the class statement a server answers
 with that code; the docstring is the sentence that says why. Forq's API, its OpenAPI document, the clients and
-docs/api.md follow from it. Another dialect has its own table of codes.
+docs/reference/http-errors.md follow from it. Another dialect has its own table of codes.
 """
 
 from forq_trio.model.client_errors import ClientClosed as ClientClosed

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OF_COMMANDS = {
+    "demo": "server",
+    "init": "server",
     "serve": "server",
     "work": "server",
     "config": "server",
@@ -23,15 +25,13 @@ OF_COMMANDS = {
 
 
 def how_to_install(extra: str) -> str:
-    """A sentence on how to install an extra.
-
-    It names no package of the index: the name is not registered yet, so pip would install whatever somebody else puts
-    there. With the first release this becomes `pip install 'forq-trio[extra]'`, here and in the documents.
-    """
-    return f"pip install '.[{extra}]' in a clone of the repository"
+    """The command that installs an extra. It leaves the package itself, which is there, as it is."""
+    return f"pip install 'forq-trio[{extra}]'"
 
 
-OF_SERVERS = frozenset({"serve", "check", "verify", "backup", "restore", "compact", "migrate", "move"})
+OF_SERVERS = frozenset(
+    {"demo", "serve", "check", "verify", "backup", "restore", "compact", "migrate", "move"}
+)
 """The commands that open databases."""
 
 

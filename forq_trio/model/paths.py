@@ -29,7 +29,7 @@ PROGRAM_NAME = name_schema("A-Za-z0-9._:-", 128)
 
 PATH_PARAMETERS = {
     "queue": PathParameter(
-        "The queue's name.",
+        "The queue's name: 1 to 64 characters of A-Z a-z 0-9 . _ -, and perhaps the suffix -dlq.",
         {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"},
         errors.InvalidQueueName,
     ),

@@ -28,7 +28,9 @@ def text_up_to(longest: int, meaning: str) -> Any:
     return Meta(description=meaning, extra_json_schema={"minLength": 1, "maxLength": longest})
 
 
-EpochMs = Annotated[int, Meta(description="Milliseconds since the Unix epoch.")]
+EPOCH_MS = "Milliseconds since the Unix epoch."
+EpochMs = Annotated[int, Meta(description=EPOCH_MS)]
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
 
 

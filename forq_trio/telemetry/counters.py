@@ -13,8 +13,9 @@ from msgspec.structs import astuple
 from forq_trio.model import limits
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.schedules.types import DUE_RESULTS, RunResult, SavedRun
-from forq_trio.storage.engine import OFFERED, BatchResult
+from forq_trio.storage.engine import OFFERED, Batch, BatchResult
 from forq_trio.telemetry.activity import NackReasons
+from forq_trio.telemetry.exemplars import note_exemplars
 from forq_trio.telemetry.families import (
     Family,
     QueueKey,
@@ -96,9 +97,11 @@ class Counters:
         self.lag_seconds = Measurements(DISK_SECONDS)  # how old theirs were when they were taken over
         self.checkpoint_seconds = Histogram(DISK_SECONDS)
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
+        self.exemplars = False  # whether the traces of messages are noted
 
-    def record_batch(self, result: BatchResult, at_ms: int) -> None:
+    def record_batch(self, batch: Batch, result: BatchResult) -> None:
         """Add what a committed batch did, and its waits for batches of other processes."""
+        at_ms = batch.now_ms
         self.queues.record(result.events)
         self.durations.record(result.durations)
         self.runs.record(result.own_work)
@@ -107,6 +110,8 @@ class Counters:
             self.gate_seconds.add(at_ms, result.gate_seconds)
         if result.lag_seconds is not None:
             self.lag_seconds.add(at_ms, result.lag_seconds)
+        if self.exemplars:
+            note_exemplars(batch, result, self.commits.seconds.all, self.durations)
 
     def record_rejection(self, rejected: Cause | BaseException) -> None:
         """Count a rejection by its cause or its error. An error that is not a rejection is ignored."""

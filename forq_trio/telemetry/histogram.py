@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 _COUNTED_FIRST_MIN = 16
 MINUTES = 60
@@ -30,18 +31,27 @@ COMMIT_CALLS = tuple(2**power for power in range(13))
 """Bounds of how many calls share a commit: from 1 to 4,096."""
 
 
+class Exemplar(NamedTuple):
+    """One of the values in a bucket."""
+
+    trace_id: str  # of the message that it belongs to
+    value: float
+    at_ms: int  # epoch ms
+
+
 class Histogram:
     """How many values fell into each bucket, and their sum.
 
     bounds: the upper bound of each bucket, included in it, ascending. counts: values per bucket, not cumulative; the
-    last is that of values above all bounds.
+    last is that of values above all bounds. exemplars: the latest of each bucket; None before the first one.
     """
 
-    __slots__ = ("bounds", "counts", "sum")
+    __slots__ = ("bounds", "counts", "exemplars", "sum")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
+        self.exemplars: list[Exemplar | None] | None = None
         self.sum: float = 0
 
     @property
@@ -63,6 +73,20 @@ class Histogram:
             for value, count in counted:
                 counts[bisect_left(bounds, value)] += count
         self.sum += sum(values)
+
+    def copy(self) -> "Histogram":
+        """One with the same values, which changes no more."""
+        made = Histogram(self.bounds)
+        made.counts = self.counts.copy()
+        made.sum = self.sum
+        made.exemplars = self.exemplars and self.exemplars.copy()
+        return made
+
+    def note_exemplar(self, trace_id: str, value: float, at_ms: int) -> None:
+        """Note to which trace a value belongs; the value itself is added in addition."""
+        if self.exemplars is None:
+            self.exemplars = [None] * len(self.counts)
+        self.exemplars[bisect_left(self.bounds, value)] = Exemplar(trace_id, value, at_ms)
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, TextIO
 import structlog
 
 from forq_trio.model import limits
+from forq_trio.telemetry.styles import is_styled
 
 MASKED_WORDS = frozenset({"content", "secret", "key", "authorization"})
 MASK = "********"
@@ -225,13 +226,12 @@ def configure(
     """
     global _logger
     stream = sys.stderr if stream is None else stream
-    colours = stream.isatty()
     renderer: Any
-    if output == "json" or (output == "auto" and not colours):
+    if output == "json" or (output == "auto" and not stream.isatty()):
         renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
     else:
         renderer = structlog.dev.ConsoleRenderer(
-            colors=colours, exception_formatter=structlog.dev.plain_traceback, sort_keys=False
+            colors=is_styled(stream), exception_formatter=structlog.dev.plain_traceback, sort_keys=False
         )
     _logger = _make_logger(level, renderer, _SafeWriter(stream))
     logging.basicConfig(handlers=[_LibraryHandler(logging.WARNING)], level=logging.WARNING, force=True)

@@ -20,6 +20,8 @@ from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip, see_other, theme
 
 LOGIN_COOKIE = "ForqLogin"
 _KEY_LENGTH_MAX = 1_024
+_WRONG_KEY = "This is neither the server’s secret nor a token that may browse."
+_WRONG_LINK = "This link has been used, or is too old. Log in with the secret."
 _NONCE_BYTES = 16
 _NONCE_LENGTH = 22
 _THEME_SECONDS = 365 * 86_400
@@ -76,33 +78,39 @@ class _Login:
         if text is None:
             values = self._site.common() | {"csrf": _CSRF, "viewer": None}
             text = self._site.templates.render(
-                "login.html", **values, host=_HOST, next=_NEXT, error=error, ended=ended
+                "login.html",
+                **values,
+                host=_HOST,
+                next=_NEXT,
+                error=error,
+                ended=ended,
+                link=self._site.sessions.link is not None,
             )
             if error is None:
                 self._pages[kind] = text
         return text
 
     async def log_in(self) -> Response:
-        """Open a session with the key. A right key works even from an address that is locked out."""
+        """Open a session with the key, or the link. A right one works even from an address that is locked out."""
         site = self._site
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
-        next_page = fields.get("next", "")
+        next_page, link = fields.get("next", ""), fields.get("link", "")
         try:
-            session_id = await _open_session(site, fields.get("key", "").strip(), client)
+            session_id = await _open_session(site, fields.get("key", "").strip(), link, client)
         except Forbidden as error:
             site.counters.record_rejection(Cause.FORBIDDEN)
             return self.form(next_page, 403, error.message)
         if session_id is None:
-            return self._refuse(next_page, client)
+            return self._refuse(next_page, client, _WRONG_LINK if link else _WRONG_KEY)
         self._throttle.succeeded(client)
         response = see_other(site.url(_local(next_page) or "/"))
         self._cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
         self._cookies.remove(response, LOGIN_COOKIE)
         return response
 
-    def _refuse(self, next_page: str, client: str) -> Response:
-        """The answer to a wrong key, which is counted unless the address is locked out already."""
+    def _refuse(self, next_page: str, client: str, words: str) -> Response:
+        """The answer to a wrong key or link, which is counted unless the address is locked out already."""
         locked_seconds = ceil(self._throttle.locked_seconds(client))
         if locked_seconds:
             self._site.counters.record_rejection(Cause.THROTTLED)
@@ -114,7 +122,7 @@ class _Login:
         self._site.counters.record_rejection(Cause.UNAUTHORIZED)
         if self._throttle.locked_seconds(client):
             log(LogEvent.AUTH_THROTTLED, client=client)
-        return self.form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
+        return self.form(next_page, 403, words)
 
 
 def login_routes(site: Site) -> Blueprint:
@@ -153,12 +161,18 @@ def _add_theme(blueprint: Blueprint, site: Site, cookies: _Cookies) -> None:
         return response
 
 
-async def _open_session(site: Site, key: str, client: str) -> str | None:
-    """The id of a new session; None for a wrong key. Raises Forbidden for a token that may not browse."""
+async def _open_session(site: Site, key: str, link: str, client: str) -> str | None:
+    """The id of a new session; None for a wrong key or link. Raises Forbidden for a token that may not browse.
+
+    link: the token of a one-time link, which goes first; "" for none.
+    """
+    client = client[: limits.SESSION_CLIENT_LENGTH_MAX]
+    agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]
+    if link:
+        return await site.sessions.open_by_link(link, client, agent)
     if not (0 < len(key) <= _KEY_LENGTH_MAX and key.isascii()):
         return None
-    agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]
-    return await site.sessions.open(key, client[: limits.SESSION_CLIENT_LENGTH_MAX], agent)
+    return await site.sessions.open(key, client, agent)
 
 
 def _local(path: str) -> str:

@@ -11,6 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.access.types import Scope, digest
 from forq_trio.model.errors import Forbidden
+from forq_trio.ui.one_time_link import OneTimeLink
 from forq_trio.ui.viewer import Viewer
 
 COOKIE = "ForqSession"
@@ -26,9 +27,10 @@ def session_id(cookies: bytes) -> str:
 
 
 class UiSessions:
-    """Opens, finds and ends sessions."""
+    """Opens, finds and ends sessions. link: one that opens a session of the secret, None for none."""
 
-    def __init__(self, broker: Broker, secret: str) -> None:
+    def __init__(self, broker: Broker, secret: str, link: OneTimeLink | None = None) -> None:
+        self.link = link
         self._broker = broker
         self._secret = secret.encode()
         self._secret_digest = digest(secret)
@@ -48,6 +50,15 @@ class UiSessions:
         if not token.allows(Scope.BROWSE):
             raise Forbidden("This token may not browse; logging in takes the scope browse.")
         return await self._broker.sessions.open(token.name, token.digest.hex, client, agent)
+
+    async def open_by_link(self, token: str, client: str, agent: str) -> str | None:
+        """The id of a new session with the token of the link; None if it is wrong, too old or was used.
+
+        Cancelled, or with the database away, the link is used up and no session known.
+        """
+        if self.link is None or not self.link.use(token):
+            return None
+        return await self._broker.sessions.open(None, self._secret_digest, client, agent)
 
     def find(self, session_id: str) -> Viewer | None:
         """The viewer of a valid session; None if it is invalid or has ended. Does not wait."""

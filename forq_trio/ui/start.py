@@ -13,6 +13,7 @@ from forq_trio.ui.app import make_app
 from forq_trio.ui.directory import Directory
 from forq_trio.ui.key_counts import KeyCounts
 from forq_trio.ui.live.hub import LiveHub
+from forq_trio.ui.one_time_link import OneTimeLink
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
 from forq_trio.ui.row_lists import RowLists
@@ -63,8 +64,9 @@ def build_ui(
     api_url: str,
     version: str,
     connections_max: int,
+    link: OneTimeLink | None = None,
 ) -> RunningUi:
-    """The UI on these listeners. api_connections: returns how many the API has."""
+    """The UI on these listeners. api_connections: returns how many the API has. link: logs in, too."""
     clock = SystemClock()
     assets = Assets()
     hub = LiveHub()
@@ -81,7 +83,7 @@ def build_ui(
         api_url=api_url,
         version=version,
         templates=Templates(assets, config.ui_base_path),
-        sessions=UiSessions(system.broker, config.auth_secret),
+        sessions=UiSessions(system.broker, config.auth_secret, link),
         directory=directory,
         summaries=Summaries(system, directory, clock.now_ms),
         hub=hub,

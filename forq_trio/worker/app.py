@@ -40,18 +40,18 @@ class Worker:
     """Runs handlers on the messages of queues (docs/workers.md).
 
     source: a URL (http, https: a server; sqlite, memory, postgresql: a queue inside this process), or a Broker or
-    AsyncForqClient that the caller opens and closes. secret: the key for a server; None for FORQ_AUTH_SECRET. name:
-    None for the program's name and the process's number. concurrency: how many handlers run at once over all queues,
-    which share these slots by weight while there are not enough; None for no such bound. drain_seconds: how long
-    handlers may still run when the worker stops, before they are cancelled and their messages released. presence:
-    whether the worker reports to the server, so that the admin UI and `workers` show it. outbox: an application's
-    database, whose outbox the worker relays while it runs (docs/outbox.md). backend: the event loop of `run`; None for
-    trio if it is installed, else asyncio.
+    AsyncForqClient that the caller opens and closes; None for the URL in FORQ_URL, else http://localhost:8080. secret:
+    the key for a server; None for FORQ_AUTH_SECRET. name: None for the program's name and the process's number.
+    concurrency: how many handlers run at once over all queues, which share these slots by weight while there are not
+    enough; None for no such bound. drain_seconds: how long handlers may still run when the worker stops, before they
+    are cancelled and their messages released. presence: whether the worker reports to the server, so that the admin UI
+    and `workers` show it. outbox: an application's database, whose outbox the worker relays while it runs
+    (docs/outbox.md). backend: the event loop of `run`; None for trio if it is installed, else asyncio.
     """
 
     def __init__(
         self,
-        source: "str | Source" = "http://localhost:8080",
+        source: "str | Source | None" = None,
         *,
         secret: str | None = None,
         name: str | None = None,
@@ -66,7 +66,7 @@ class Worker:
             raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
         if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
             raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
-        if not isinstance(source, str):
+        if source is not None and not isinstance(source, str):
             check_source(source, "receive")
         self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
         self.version = version

@@ -1,9 +1,11 @@
 """Prometheus metrics of a worker: `measure(app)`. Needs the extra `metrics` (docs/workers.md)."""
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from forq_trio.model.extras import needing
+from forq_trio.model.traces import sampled_trace
 from forq_trio.worker.jobs import Job
 
 with needing("metrics", "forq_trio.worker.metrics"):
@@ -19,7 +21,10 @@ OUTCOMES = ("handled", "failed", "discarded", "dead", "lost")
 
 
 def measure(worker: "Worker", registry: CollectorRegistry = REGISTRY) -> None:
-    """Add the series of a worker to a registry. Raises ValueError if those of another worker are in it."""
+    """Add the series of a worker to a registry. Raises ValueError if those of another worker are in it.
+
+    The buckets of `forq_handler_seconds` have the traces of messages as exemplars, which OpenMetrics shows.
+    """
     seconds = Histogram(
         "forq_handler_seconds",
         "How long calls of handlers take.",
@@ -31,8 +36,13 @@ def measure(worker: "Worker", registry: CollectorRegistry = REGISTRY) -> None:
 
     @worker.middleware
     async def timed(job: Job, call_next: "CallNext") -> object:
-        with seconds.labels(job.queue).time():
+        started = time.perf_counter()
+        try:
             return await call_next()
+        finally:
+            trace = sampled_trace(job.attributes)
+            exemplar = None if trace is None else {"trace_id": trace}
+            seconds.labels(job.queue).observe(time.perf_counter() - started, exemplar)
 
 
 class _OfStats(Collector):

@@ -9,12 +9,10 @@ connections, so that a name cannot change its address in between; for the same r
 used.
 """
 
-import hashlib
-import hmac
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import quote, urlsplit
 
@@ -28,9 +26,9 @@ from forq_trio.model.json_text import is_json
 from forq_trio.worker.jobs import Job, told_attributes
 from forq_trio.worker.outcomes import Discard, Retry
 from forq_trio.worker.post_connection import Target, post
+from forq_trio.worker.webhooks import read_keys, signed_headers
 
 TIMEOUT_SECONDS = 30.0
-SIGNATURE_HEADER = "Forq-Signature"
 ATTRIBUTE_HEADERS_BYTES_MAX = 8 * 1_024
 _REASON_LENGTH = limits.REASON_LENGTH_MAX - 100  # the type and the status stand in front
 _CONTENT_TYPE = re.compile(r"[!-.0-~]+/[!-~]+(?: [!-~]+)*")
@@ -49,18 +47,20 @@ class PostFailed(Exception):
 def post_handler(
     url: str,
     *,
-    signing_key: bytes | None = None,
+    signing_keys: Sequence[str] = (),
     allow_private: bool = False,
     timeout: float = TIMEOUT_SECONDS,
     now: Callable[[], float] = time.time,
 ) -> Handler:
     """A handler that posts each message to `url`.
 
-    signing_key: of the signature; None for no signature. allow_private: whether addresses that are not public may be
-    connected to. timeout: seconds for the whole exchange; the lease bounds it, too. now: seconds since the epoch.
-    Raises ValueError for an invalid URL. The handler raises PostFailed, `Retry` and `Discard`. Cancelled: the
+    signing_keys: each as `whsec_…`; the signature has a part for each (webhooks.py), without any there is none.
+    allow_private: whether addresses that are not public may be connected to. timeout: seconds for the whole exchange;
+    the lease bounds it, too. now: seconds since the epoch.
+    Raises ValueError for an invalid URL or key. The handler raises PostFailed, `Retry` and `Discard`. Cancelled: the
     connection is closed; the receiver may have processed the message.
     """
+    keys = read_keys(signing_keys)
     address = address_of(url)
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -68,7 +68,7 @@ def post_handler(
 
     async def post_message(content: str, job: Job) -> None:
         body = content.encode()
-        headers = headers_of(address, job, body, signing_key, now())
+        headers = headers_of(address, job, body, keys, now())
         request = encode_request("POST", path, encode_headers(headers), body)
         with anyio.move_on_after(min(timeout, job.seconds_left)) as scope:
             _judge(await post(target, request), now())
@@ -79,7 +79,7 @@ def post_handler(
 
 
 def headers_of(
-    address: ServerAddress, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
+    address: ServerAddress, job: Job, body: bytes, keys: Sequence[bytes], now_seconds: float
 ) -> Headers:
     """The headers of a request. Whatever text an attribute has, it cannot leave its header."""
     headers = [
@@ -93,23 +93,12 @@ def headers_of(
     ]
     if address.credentials:
         headers.append(("Authorization", basic(address)))
-    if signing_key is not None:
-        timestamp = str(int(now_seconds))
-        headers.append(("Forq-Timestamp", timestamp))
-        headers.append((SIGNATURE_HEADER, signature(signing_key, timestamp, job.id, body)))
+    if keys:
+        headers += signed_headers(keys, job.id, now_seconds, body)
     told, left_out = told_attributes(job, _attribute_header, ATTRIBUTE_HEADERS_BYTES_MAX)
     if left_out:
         told["Forq-Attributes-Left-Out"] = str(left_out)
     return (*headers, *told.items())
-
-
-def signature(key: bytes, timestamp: str, message_id: str, body: bytes) -> str:
-    """HMAC-SHA256 of timestamp, message id and body with dots between them: "sha256=" and hexadecimal digits.
-
-    timestamp: seconds since the epoch, as in the header Forq-Timestamp.
-    """
-    signed = f"{timestamp}.{message_id}.".encode() + body
-    return f"sha256={hmac.new(key, signed, hashlib.sha256).hexdigest()}"
 
 
 def _content_type(attributes: Mapping[str, str], body: bytes) -> str:

@@ -2,13 +2,13 @@
 
 import logging
 import math
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
 
+from forq_trio.client.environment import FromEnvironment, server_url
 from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWrongKeys
@@ -91,17 +91,21 @@ async def patiently(
 
 
 @asynccontextmanager
-async def open_source(source: "str | Source", secret: str | None) -> AsyncIterator[Source]:
+async def open_source(given: "str | Source | None", secret: str | None) -> AsyncIterator[Source]:
     """The source of a worker: opened by its URL and closed at the end, or one that the caller opened.
 
-    Raises ValueError for a URL of an unknown kind, InvalidSecret, and what `open_broker` raises.
+    given, secret: see `Worker`. Raises ValueError for a URL of an unknown kind, InvalidSecret, and what `open_broker`
+    raises.
     """
+    source = server_url() if given is None else given
     if not isinstance(source, str):
         yield source
     elif source.startswith(("http://", "https://")):
         from forq_trio.client.aio import AsyncForqClient
 
-        async with AsyncForqClient(source, own_secret(secret)) as client:
+        url: str | FromEnvironment = FromEnvironment.URL if given is None else source
+        key: str | FromEnvironment = FromEnvironment.SECRET if secret is None else secret
+        async with AsyncForqClient(url, key) as client:
             yield client
     elif source.startswith(("sqlite:", "memory:", "postgresql:", "postgres:")):
         with needing("embed", "a worker on a database"):
@@ -115,18 +119,10 @@ async def open_source(source: "str | Source", secret: str | None) -> AsyncIterat
         )
 
 
-def own_secret(secret: str | None) -> str:
-    """The secret for a server: the given one, else that of FORQ_AUTH_SECRET, "" for none. Raises InvalidSecret."""
-    name = "the secret"
-    if secret is None:
-        name, secret = "FORQ_AUTH_SECRET", os.environ.get("FORQ_AUTH_SECRET", "")
-    return secret and check_secret(secret, name)
-
-
 class WorkerSource:
     """Where a worker gets its messages. given, secret: see `Worker`. Raises InvalidSecret."""
 
-    def __init__(self, given: "str | Source", secret: str | None) -> None:
+    def __init__(self, given: "str | Source | None", secret: str | None) -> None:
         self.opened: Source | None = None  # while the worker runs
         self._given = given
         self._secret = secret and check_secret(secret)
@@ -139,6 +135,6 @@ class WorkerSource:
     def to_send(self) -> Source:
         """The open source, to send to. Raises RuntimeError if the worker is not open."""
         source = self.opened if self.opened is not None else self._given
-        if isinstance(source, str):
+        if source is None or isinstance(source, str):
             raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
         return source

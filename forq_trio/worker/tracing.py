@@ -7,21 +7,20 @@ from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import Outcome, Settlement
 
 with needing("otel", "forq_trio.worker.tracing"):
-    from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, use_span
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    from forq_trio.model import tracing
 
 if TYPE_CHECKING:
     from forq_trio.worker.app import Worker
     from forq_trio.worker.calls import CallNext
 
-_W3C = TraceContextTextMapPropagator()
-
 
 def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
     """Make a span for each message that a handler gets, and give the current trace to what the worker sends.
 
-    The attribute `traceparent` names the parent of a span. In a batch the span of the first message is the current one.
+    The attributes `traceparent` and `tracestate` of a message say the parent of its span. In a batch the span of the
+    first message is the current one.
     provider: None for the global one.
     """
     tracer = get_tracer("forq_trio.worker", tracer_provider=provider)
@@ -31,7 +30,9 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
         run = job.lease.run
         assert run is not None
         spans = [
-            tracer.start_span(f"process {job.queue}", _parent(each), SpanKind.CONSUMER, _about(each))
+            tracer.start_span(
+                f"process {job.queue}", tracing.context_in(each.attributes), SpanKind.CONSUMER, _about(each)
+            )
             for each in run.jobs
         ]
         result: object = None
@@ -54,23 +55,13 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
 
 
 def current_trace() -> dict[str, str]:
-    """The attribute that continues the current trace, `traceparent`; empty outside of a span."""
-    carrier: dict[str, str] = {}
-    _W3C.inject(carrier)
-    carrier.pop("tracestate", None)  # may be longer than an attribute
-    return carrier
-
-
-def _parent(job: Job) -> Context:
-    return _W3C.extract(job.attributes or {}, Context())
+    """The attributes that continue the current trace, `traceparent` and `tracestate`; none outside of a span."""
+    return tracing.carried()
 
 
 def _about(job: Job) -> dict[str, str | int]:
-    """The attributes of a span, named as OpenTelemetry's conventions for messaging do."""
     return {
-        "messaging.system": "forq",
-        "messaging.operation.type": "process",
-        "messaging.destination.name": job.queue,
+        **tracing.about(job.queue, tracing.PROCESS),
         "messaging.message.id": job.id,
         "forq.attempt": job.attempt,
     }

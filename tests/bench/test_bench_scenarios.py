@@ -55,6 +55,7 @@ ROWS = {
     "postgres-wake-up": 2,
     "postgres-backlog": 1,
     "postgres-held-snapshot": 10,
+    "servers": None,
     "peers": None,
 }
 

@@ -1,16 +1,23 @@
 """`forq completion`: what a shell that has read the script offers."""
 
 import re
+import socket
 import subprocess
 import sys
 
 import pytest
+from click.shell_completion import ShellComplete, get_completion_class
 
+from forq_trio import ForqClient, NewMessage, Scope
+from forq_trio.cli import COMPLETION_VARIABLE, commands, names
+from forq_trio.cli.names import ANSWER_SECONDS_MAX
 from forq_trio.config.settings import SETTINGS
+from forq_trio.model.publishing.types import Stage
+from forq_trio.model.schedules.types import NewSchedule
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import environment
 
-from .conftest import Forq
+from .conftest import NOWHERE, Forq
 
 # What bash runs for a line that ends with Tab; it leaves the words in COMPREPLY.
 TAB = """
@@ -21,13 +28,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
-def offered(script: str, tmp_path, line: str) -> list[str]:
+def offered(script: str, tmp_path, line: str, **variables: str) -> list[str]:
     forq = tmp_path / "forq"
     forq.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m forq_trio.cli "$@"\n', encoding="utf-8")
     forq.chmod(0o755)
     words = line.split(" ")
     tab = TAB.format(line=line if words[-1] else f"{line}''", last=len(words) - 1)
-    env = environment()
+    env = environment(**variables)
     env["PATH"] = f"{tmp_path}:{env['PATH']}"
     done = subprocess.run(
         ["bash", "--norc", "-c", tab, "bash", script],
@@ -43,7 +50,7 @@ def offered(script: str, tmp_path, line: str) -> list[str]:
 @pytest.mark.process
 def test_bash_offers_commands_options_and_choices(forq: Forq, tmp_path):
     script = forq("completion", "bash").out
-    assert offered(script, tmp_path, "forq re") == ["receive", "release", "relay", "restore"]
+    assert offered(script, tmp_path, "forq re") == ["receive", "release", "restore", "relay"]
     assert offered(script, tmp_path, "forq queue p") == ["pause", "purge"]
     assert offered(script, tmp_path, "forq serve --sasquatch-a") == ["--sasquatch-auth"]
     assert offered(script, tmp_path, "forq pipeline archive x --table ") == ["events", "history"]
@@ -62,6 +69,104 @@ def test_a_shell_that_is_not_known(forq: Forq):
     outcome = forq("completion", "csh")
     assert outcome.code == 2
     assert "'csh' is not one of 'bash', 'zsh', 'fish'" in outcome.err
+
+
+@pytest.mark.process
+def test_bash_offers_queues_of_the_server_and_says_nothing_without_one(
+    forq: Forq, tmp_path, client: ForqClient, url: str, queue: str
+):
+    script = forq("completion", "bash").out
+    client.produce(queue, "x")
+    line = f"forq receive {queue[:20]}"
+    # Where the machine is busy the server may be too slow, as for somebody who then presses Tab again.
+    tries = (offered(script, tmp_path, line, FORQ_URL=url) for _ in range(10))
+    assert next(filter(None, tries), None) == [queue]
+    assert offered(script, tmp_path, "forq receive ", FORQ_URL=NOWHERE) == []
+    assert offered(script, tmp_path, "forq receive ", FORQ_URL=url, FORQ_AUTH_SECRET="") == []
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may be slow."""
+    monkeypatch.setattr(names, "ANSWER_SECONDS_MAX", WAIT_SECONDS_MAX)
+
+
+def completions(*line: str) -> list[str]:
+    *arguments, incomplete = line
+    complete = ShellComplete(commands.forq, {}, "forq", COMPLETION_VARIABLE)
+    return [item.value for item in complete.get_completions(arguments, incomplete)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("send", "receive", "peek", "ack", "cancel", "export", "work", "workers", "queue show", "queue set"),
+        *("dead list", "dead redrive", "history list", "key list", "consumers list", "schedule add s"),
+        *("events --queue", "dead redrive q --target", "queue set q --dead-letter-queue", "pipeline replay"),
+    ],
+)
+def test_an_argument_that_is_a_queue_is_completed(connected: Forq, client: ForqClient, queue: str, line: str):
+    client.produce(queue, "x")
+    assert completions(*line.split(), queue[:20]) == [queue]
+    assert queue in completions(*line.split(), "")
+    assert completions(*line.split(), f"{queue}-") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_them(
+    connected: Forq, client: ForqClient, queue: str, shell: str, monkeypatch: pytest.MonkeyPatch
+):
+    client.produce(queue, "x")
+    kind = get_completion_class(shell)
+    assert kind is not None
+    monkeypatch.setenv("COMP_WORDS", f"forq receive {queue[:20]}")
+    monkeypatch.setenv("COMP_CWORD", "2" if shell != "fish" else queue[:20])
+    assert queue in kind(commands.forq, {}, "forq", COMPLETION_VARIABLE).complete()
+
+
+def test_names_of_other_things_are_completed(connected: Forq, client: ForqClient, queue: str):
+    name = f"n{queue}"
+    client.save_schedule(name, NewSchedule(queue=queue, content="m", every="1h"))
+    client.create_token(name, [Scope.BROWSE])
+    client.produce(queue, "x")
+    client.open_consumer(queue, name)
+    client.stage(queue, "s", 0, [NewMessage("x")])
+    client.publish(name, 1, [Stage(queue, "s", 1)])
+    for line in ("schedule show", "schedule pause", f"schedule remove {name}", "token revoke", "apps delete"):
+        assert completions(*line.split(), name[:20]) == [name], line
+    assert completions("consumers", "show", queue, "") == [name]
+    client.delete_schedule(name)
+
+
+def test_the_url_on_the_line_is_asked(forq: Forq, url: str, client: ForqClient, queue: str):
+    client.produce(queue, "x")
+    assert completions("peek", "--url", url, queue[:20]) == [queue]
+
+
+def test_a_server_that_says_nothing_keeps_nobody_waiting(
+    forq: Forq, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    assert ANSWER_SECONDS_MAX <= 1
+    monkeypatch.setattr(names, "ANSWER_SECONDS_MAX", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("FORQ_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert completions("receive", "") == []
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "variables", [{"FORQ_URL": NOWHERE}, {"FORQ_URL": "nonsense"}, {"FORQ_AUTH_SECRET": ""}]
+)
+def test_nothing_is_offered_or_said_where_the_server_cannot_be_asked(
+    connected: Forq,
+    variables: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert completions("receive", "") == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_help_of_serve_fits_into_80_columns_and_has_sasquatch_apart(forq: Forq, monkeypatch):

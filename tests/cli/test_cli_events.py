@@ -26,7 +26,8 @@ def server() -> Iterator[str]:
         yield url
 
 
-def test_a_line_fits_a_terminal(forq, server) -> None:
+def test_a_line_fits_a_terminal(forq, server, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     outcome = forq("events", "--url", server, terminal=True)
     lines = outcome.out.splitlines()
     assert (outcome.code, len(lines), outcome.err) == (0, 4, "")

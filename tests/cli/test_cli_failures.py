@@ -163,3 +163,10 @@ def test_a_terminal_that_cannot_show_it(url: str, client: ForqClient, queue: str
         os.close(ours)
     sentence = "forq: the output has characters that latin-1 lacks; PYTHONUTF8=1 makes it UTF-8\n"
     assert (done.returncode, done.stderr) == (1, sentence)
+
+
+def test_dead_letters_of_a_queue_are_looked_for_where_they_are(connected: Forq, queue: str):
+    connected("send", queue, "x")
+    outcome = connected("dead", "list", queue)
+    assert outcome.code == 1
+    assert "; those of the queue orders, for example, are in orders-dlq\n" in outcome.err

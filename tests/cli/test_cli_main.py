@@ -46,6 +46,15 @@ def test_a_misspelt_command(forq: Forq):
     assert outcome.err.startswith("forq: No such command 'recieve'. Did you mean 'receive'?\n")
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("help", "--help"), ("version", "--version")])
+def test_a_word_that_is_an_option(forq: Forq, typed: str, meant: str):
+    outcome = forq(typed)
+    assert (outcome.code, outcome.err.splitlines()[0]) == (
+        2,
+        f"forq: No such command {typed!r}. Did you mean {meant!r}?",
+    )
+
+
 def test_the_console_script_exits_with_the_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -178,13 +187,14 @@ def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
 @pytest.mark.parametrize("command", ["config", "serve"])
 def test_a_configuration_that_is_not_right(forq: Forq, monkeypatch: pytest.MonkeyPatch, command: str):
     monkeypatch.setenv("FORQ_ENVV", "x")
-    outcome = forq(command, "--api-addr", "8080", "--durability", "half")
+    outcome = forq(command, "--api-addr", "localhost", "--durability", "half")
     assert outcome.code == 2
     assert outcome.out == ""
     assert outcome.err.splitlines() == [
         "forq: the configuration is not valid:",
         "  FORQ_ENVV: is not a known variable and has no effect; nearest: FORQ_ENV",
-        "  --api-addr: '8080' has no port; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one",
+        "  --api-addr: 'localhost' has no port; allowed: port (of localhost), host:port, :port or [IPv6]:port,"
+        " with port 0 for any free one",
         "  --durability: 'half' is not known; allowed: full or normal",
     ]
 
@@ -332,6 +342,16 @@ def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, comman
     assert code == 1
     assert err.startswith("forq: ")
     assert err.count("\n") == 1
+
+
+def test_where_nobody_named_a_file_the_advice_is_how_to_name_one(
+    forq: Forq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    advice = f"forq: {default_db_path()} does not exist; FORQ_DB_PATH or --db names another place\n"
+    for arguments in (("check",), ("backup", str(tmp_path / "copy.db"))):
+        outcome = forq(*arguments)
+        assert (outcome.code, outcome.out, outcome.err) == (1, "", advice)
 
 
 @pytest.mark.usefixtures("logging_as_before")

@@ -7,19 +7,23 @@ import signal
 import socket
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import opentelemetry.trace
 import pytest
 from rich.console import Console
+from standardwebhooks import Webhook
 
 from forq_trio import ForqClient
 from forq_trio.cli.work_apps import directory_of, parse_app
 from forq_trio.cli.work_reload import Reloader
 from forq_trio.cli.work_report import Rates, table
 from forq_trio.worker import QueueStats
+from support.spans import PARENT, TRACE, Spans, trace_of
 
 from .conftest import Forq
 
@@ -110,13 +114,13 @@ def test_a_command_has_only_messages_that_fit(
 
 
 @contextmanager
-def receiving(bodies: list[bytes]) -> Iterator[str]:
-    """A server for posts."""
+def receiving(posts: list[tuple[bytes, dict[str, str]]]) -> Iterator[str]:
+    """A server for posts: notes the body and the headers of each."""
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            bodies.append(body + self.headers.get("Forq-Signature", "")[:7].encode())
+            posts.append((body, dict(self.headers)))
             self.send_response(204)
             self.end_headers()
 
@@ -133,17 +137,34 @@ def receiving(bodies: list[bytes]) -> Iterator[str]:
             thread.join()
 
 
-def test_each_message_is_posted_and_signed_with_the_key_of_a_file(
-    forq: Forq, url: str, client: ForqClient, queue: str, tmp_path: Path
+KEYS = [f"whsec_{b64encode(bytes([number]) * 32).decode()}" for number in (1, 2)]
+
+
+@pytest.mark.parametrize("place", ["file", "environment"])
+def test_each_message_is_posted_and_signed_with_the_keys_of_a_file_or_the_environment(
+    forq: Forq,
+    url: str,
+    client: ForqClient,
+    queue: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
 ):
-    key = tmp_path / "key"
-    key.write_text("secret\n")
-    client.produce(queue, "hello")
-    bodies: list[bytes] = []
-    with receiving(bodies) as target:
-        options = ("--signing-key-file", str(key), "--stop-when-empty", "--url", url)
+    options = ["--stop-when-empty", "--url", url]
+    if place == "file":
+        (tmp_path / "keys").write_text("\n".join(KEYS) + "\n")
+        options += ["--signing-key-file", str(tmp_path / "keys")]
+    else:
+        monkeypatch.setenv("FORQ_SIGNING_KEY", " ".join(KEYS))
+    sent = client.produce(queue, '"hello"')
+    posts: list[tuple[bytes, dict[str, str]]] = []
+    with receiving(posts) as target:
         done = forq("work", queue, "--post", target, "--allow-private", *options)
-    assert (done.code, bodies) == (0, [b"hellosha256="]), done.err
+    assert done.code == 0, done.err
+    ((body, headers),) = posts
+    assert headers["webhook-id"] == sent.id
+    for key in KEYS:
+        assert Webhook(key).verify(body, headers) == "hello"
     assert client.queue_stats(queue).total == 0
 
 
@@ -155,6 +176,81 @@ def test_a_module_has_its_worker(forq: Forq, url: str, client: ForqClient, queue
     assert (done.code, done.out) == (0, ""), done.err
     assert file.read_text() == "x"
     assert "handled" in done.err
+
+
+@pytest.mark.parametrize("target", ["work_app_two.py", "./work_app_two.py:app", "below/work_app_three.py"])
+def test_a_file_has_its_worker(forq: Forq, url: str, client: ForqClient, queue: str, here: Path, target: str):
+    client.produce(queue, "x")
+    file = here / "done"
+    path = here / target.partition(":")[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{APP.format(url=url, queue=queue, file=str(file))}\nsame = app\n")
+    done = forq("work", target, "--stop-when-empty")
+    assert done.code == 0, done.err
+    assert file.read_text() == "x"
+
+
+def test_a_file_of_a_package_is_imported_as_a_part_of_it(
+    forq: Forq, url: str, client: ForqClient, queue: str, here: Path
+):
+    client.produce(queue, "x")
+    package = here / "work_package_two" / "jobs"
+    package.mkdir(parents=True)
+    for directory in (package, package.parent):
+        (directory / "__init__.py").write_text("")
+    (package / "server.py").write_text(f"URL = {url!r}\n")
+    text = APP.format(url="URL", queue=queue, file=str(here / "done")).replace("'URL'", "URL")
+    (package / "first.py").write_text(f"from .server import URL\n{text}")
+    done = forq("work", "work_package_two/jobs/first.py", "--stop-when-empty")
+    assert done.code == 0, done.err
+    assert (here / "done").read_text() == "x"
+
+
+WORKERS = "from forq_trio.worker import Worker\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "target", "words"),
+    [
+        (
+            "work_none.py",
+            "x = 1\n",
+            "work_none.py",
+            "work_none.py has no Worker: write `app = Worker()` in it",
+        ),
+        (
+            "work_many.py",
+            f"{WORKERS}mails = Worker()\nreports = Worker()\n",
+            "work_many.py",
+            "work_many.py has 2 Workers: name one, of work_many.py:mails, work_many.py:reports",
+        ),
+        ("work_named.py", f"{WORKERS}app = Worker()\n", "work_named.py:work", "has no 'work'; it has app"),
+        (
+            "work_named_too.py",
+            f"{WORKERS}app = Worker()\n",
+            "work_named_too:work",
+            "has no 'work'; it has app",
+        ),
+        ("work_alone_too.py", "", "work_alone_too", "`forq work work_alone_too.py` runs the file"),
+        ("other.py", "", "work_missing.py", "there is no file 'work_missing.py' here"),
+        ("queue.py", f"{WORKERS}app = Worker()\n", "queue.py", "queue.py has the name of another module ("),
+        ("a.b.py", "", "a.b.py", "a.b.py cannot be imported, because its name has a dot"),
+    ],
+)
+def test_a_file_that_cannot_be_run_says_what_to_write(
+    forq: Forq, here: Path, name: str, text: str, target: str, words: str
+):
+    (here / name).write_text(text)
+    done = forq("work", target)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_a_reloaded_file_is_named_as_on_the_command_line(here: Path):
+    (here / "work_four.py").write_text("")
+    app = parse_app("work_four.py")
+    assert (app.target, app.module, app.name) == ("work_four.py", "work_four", "")
+    assert directory_of(app) == (here, False)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +300,13 @@ def test_a_module_that_cannot_be_imported_says_where(
     assert words in done.err
 
 
-def test_a_key_file_without_a_key_is_refused(forq: Forq, tmp_path: Path):
-    (tmp_path / "key").write_text("\n")
+@pytest.mark.parametrize("text", ["\n", "secret\n", f"{KEYS[0]}\nwhsec_x\n", "\xff"])
+def test_a_key_file_without_a_key_is_refused(forq: Forq, tmp_path: Path, text: str):
+    (tmp_path / "key").write_bytes(text.encode("latin-1"))
     arguments = ("--post", "http://example.com", "--signing-key-file", str(tmp_path / "key"))
     done = forq("work", "q", *arguments)
-    assert (done.code, done.err) == (2, f"forq: {tmp_path / 'key'}: a signing key has 1 to 4,096 bytes\n")
+    words = f"forq: {tmp_path / 'key'}: a signing key is whsec_ and the base64 of 24 to 64 bytes\n"
+    assert (done.code, done.err) == (2, words)
 
 
 def test_which_directory_is_watched(here: Path):
@@ -272,3 +370,13 @@ def test_the_table_fits_80_columns_whatever_a_queue_is_called():
     assert len(shown) == 22
     assert shown[1].split()[1:] == ["123,456,889", "10.0", "1,234", "0", "0"]
     assert shown[-1].strip().startswith("and 10 more")
+
+
+def test_handlers_have_spans_where_an_sdk_is_set_up(
+    forq: Forq, url: str, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    spans = Spans()
+    monkeypatch.setattr(opentelemetry.trace, "_TRACER_PROVIDER", spans.provider)
+    client.produce(queue, "x", attributes=PARENT)
+    assert forq("work", queue, "--exec", "true", "--stop-when-empty", "--url", url).code == 0
+    assert trace_of(spans.one(f"process {queue}")) == TRACE

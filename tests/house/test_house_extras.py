@@ -24,6 +24,7 @@ PACKAGES_MAX = 8
 OWN = "forq-trio"
 IN_THE_CLIENT = ("client", "model", "wire")
 EMBEDDED = forq_trio._EMBEDDED
+ADVISED = re.compile(r"(?<![\w.])(?:forq-trio|\.|/src)\[([a-z][a-z,]+)\](?=['\"`=])")
 
 WITHOUT = """
 import importlib.abc, sys
@@ -102,22 +103,26 @@ def ours(module: str) -> str:
     return module.removeprefix("forq_trio.")
 
 
-WHERE_A_URL_NAMES_IT = {
+WHERE_ASKED_FOR = {
     "storage.postgres.engine",
     "storage.postgres.open",
     "storage.postgres.move",
     "pgq.tables",
+    "broker.tracing",
+    "http.tracing",
+    "worker.tracing",
 }
-"""What is imported by those alone who ask for it; it says which extra it needs."""
+"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs."""
 
 
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
     """The packages that these modules, and what they import of ours, import."""
+    entries = set(entries)
     waiting, seen, found = list(entries), set(), set()
     distributions = packages_distributions()
     while waiting:
         name = waiting.pop()
-        if name in seen or name in WHERE_A_URL_NAMES_IT:
+        if name in seen or name in WHERE_ASKED_FOR - entries:
             continue
         seen.add(name)
         if name in imports:
@@ -158,7 +163,7 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
         case "metrics":
             return {"worker.metrics"}
         case "otel":
-            return {"worker.tracing"}
+            return {"worker.tracing", "client.tracing"}
         case "spark":
             return commands | {name for name in imports if name.startswith("pyspark_forq")}
     return commands
@@ -232,7 +237,7 @@ def test_each_name_is_of_the_client_or_names_its_extra() -> None:
 def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
     done = run(f"from forq_trio import {name}", beyond_the_base)
     last = done.stderr.splitlines()[-1]
-    advice = f"{name} needs more than the client: pip install '.[embed]' in a clone of the repository"
+    advice = f"{name} needs more than the client: pip install 'forq-trio[embed]'"
     assert last == f"forq_trio.model.extras.ExtraMissing: {advice}"
 
 
@@ -256,23 +261,22 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
         return
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     name = " ".join(("forq", *arguments[:1]))
-    advice = (
-        f"forq: {name} needs more than the client: pip install '.[{extra}]' in a clone of the repository\n"
-    )
+    advice = f"forq: {name} needs more than the client: pip install 'forq-trio[{extra}]'\n"
     assert done.stderr == advice
 
 
-@pytest.mark.parametrize(("module", "extra"), [("worker.metrics", "metrics"), ("worker.tracing", "otel")])
-def test_telemetry_of_a_worker_names_its_extra(module, extra, beyond_the_base) -> None:
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("worker.metrics", "metrics"), ("worker.tracing", "otel"), ("client.tracing", "otel")],
+)
+def test_telemetry_names_its_extra(module, extra, beyond_the_base) -> None:
     done = run(f"import forq_trio.worker, forq_trio.{module}", beyond_the_base)
-    advice = f"forq_trio.{module} needs more than the client: pip install '.[{extra}]' in a clone of the repository"
+    advice = f"forq_trio.{module} needs more than the client: pip install 'forq-trio[{extra}]'"
     assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"
 
 
 def test_pgqs_tables_name_their_extra_to_programs_and_commands(beyond_the_base) -> None:
-    advice = (
-        "forq_trio.pgq needs more than the client: pip install '.[postgres]' in a clone of the repository"
-    )
+    advice = "forq_trio.pgq needs more than the client: pip install 'forq-trio[postgres]'"
     done = run("from forq_trio import pgq", beyond_the_base)
     assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"
     command = ("pgq", "check", "t", "--db-url", "postgresql:///d")
@@ -314,9 +318,7 @@ def test_a_fresh_environment_has_few_packages_and_sends(root, tmp_path: Path) ->
     serving = subprocess.run(
         [tmp_path / "venv/bin/forq", "serve"], capture_output=True, text=True, check=False
     )
-    advice = (
-        "forq: forq serve needs more than the client: pip install '.[server]' in a clone of the repository\n"
-    )
+    advice = "forq: forq serve needs more than the client: pip install 'forq-trio[server]'\n"
     assert (serving.returncode, serving.stderr) == (2, advice)
     with real_server(tmp_path / "forq.db") as server:
         sent = subprocess.run(
@@ -325,24 +327,23 @@ def test_a_fresh_environment_has_few_packages_and_sends(root, tmp_path: Path) ->
     assert sent.stdout == "from few packages\n"
 
 
-def test_nothing_advises_a_package_that_nobody_has_registered(root) -> None:
-    """pip would install whatever somebody else puts there."""
-    assert _advises("run pip install 'forq-trio[server]' now")
-    assert _advises("`pip install --upgrade forq_trio`")
-    assert not _advises("pip install '.[server]' in a clone of forq-trio")
-    folders = ("forq_trio", "pyspark_forq", "docs", "examples", "script", "bench")
-    places = (place for folder in folders for place in (root / folder).rglob("*"))
-    texts = [place for place in places if place.suffix in (".py", ".md", ".html", ".sh", "")]
-    advising = {
-        place.relative_to(root).as_posix()
-        for place in (*texts, root / "README.md", root / "CONTRIBUTING.md", root / "pyproject.toml")
-        if place.is_file() and _advises(place.read_text(encoding="utf-8"))
+def test_every_extra_that_is_advised_is_there(root, declared) -> None:
+    assert _advised("`pip install 'forq-trio[server,spark]'`, uvx --from \"forq-trio[cli]\" forq") == {
+        *("server", "spark", "cli")
     }
-    assert advising == {"forq_trio/model/extras.py"}  # what it will be at the first release
+    assert _advised("pip install '.[embed]' '/src[otel]' 'pyspark[connect]'") == {"embed", "otel"}
+    folders = ("forq_trio", "pyspark_forq", "docs", "examples", "script", "bench", "tests")
+    places = (place for folder in folders for place in (root / folder).rglob("*"))
+    texts = [place for place in places if place.suffix in (".py", ".md", ".html", ".sh")]
+    found = {
+        place.relative_to(root).as_posix(): _advised(place.read_text(encoding="utf-8"))
+        for place in (*texts, *root.glob("*.md"))
+    }
+    assert len(set().union(*found.values())) > 5
+    unknown = {place: extras - declared.keys() for place, extras in found.items()}
+    assert {place: extras for place, extras in unknown.items() if extras} == {}
 
 
-def _advises(text: str) -> bool:
-    return (
-        re.search(r"(pip|pipx|uv|uvx|poetry)\b[^\n.]{0,40}\b(install|add) [^\n.]{0,40}forq[-_]trio", text)
-        is not None
-    )
+def _advised(text: str) -> set[str]:
+    """The extras of this package that a text names where it says what to install."""
+    return {extra for found in ADVISED.findall(text) for extra in found.split(",")}

@@ -41,6 +41,12 @@ FEATURES = {
         42,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
+    # Traces, and the exemplars that name them in metrics.
+    "traces": Feature(
+        r"\b[Tt]racing\b|traceparent|sampled_trace|[Ee]xemplar|sdk_is_set_up",
+        r"tracing|traces|exemplars|metrics",
+        5,
+    ),
     "pipelines": Feature(
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),
@@ -54,7 +60,8 @@ def files_outside(root: Path, feature: Feature) -> list[str]:
     return sorted(
         str(path.relative_to(package))
         for path in paths
-        if not re.search(feature.own, str(path.relative_to(package)))
+        if not path.is_relative_to(package / "demo")  # which shows all of them, and is read for that
+        and not re.search(feature.own, str(path.relative_to(package)))
         and re.search(feature.words, path.read_text(encoding="utf-8"))
     )
 

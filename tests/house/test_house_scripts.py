@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from support.processes import WAIT_SECONDS_MAX, killed_after
+from support.programs import python_of
+from support.running_demo import running_demo
 
 OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
 SECRET = "a-secret-that-is-long-enough-for-it"
@@ -37,7 +40,7 @@ def installed(folder) -> Path:
     commands.mkdir(parents=True)
     for name, module in (("python", ""), ("forq", " -m forq_trio.cli")):
         command = commands / name
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', encoding="utf-8")
+        command.write_text(f'#!/bin/sh\nexec "{python_of("server")}"{module} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
     marker = run(folder, "bash", "-c", "cksum < pyproject.toml | tr ' ' -").stdout.strip()
     (folder / ".venv/installed").write_text(f"{marker} server,postgres\n", encoding="utf-8")
@@ -108,6 +111,7 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         assert pasted.stdout.splitlines()[-4] == "hello"
         assert (pasted.returncode, (installed / "data/copy.db").exists()) == (0, True), pasted.stderr
         commands = [line for line in printed.splitlines() if line.startswith("  ")]
+        assert max(map(len, commands)) <= 80
         outcome = run(installed, "bash", "-ec", "\n".join(commands))
         assert outcome.returncode == 0, outcome.stderr
         assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\tHealthy\n")
@@ -125,11 +129,9 @@ def test_server_writes_its_urls_where_it_is_told_to(installed, arguments) -> Non
 @pytest.mark.tier2
 def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed) -> None:
     with started(installed, FORQ_AUTH_SECRET=SECRET) as printed:
-        assert (
-            "from another terminal in this directory where FORQ_AUTH_SECRET is the server's secret:"
-            in printed
-        )
-        assert 'curl -H "X-API-Key: $FORQ_AUTH_SECRET" ' in printed
+        words = "from another terminal in this directory where FORQ_AUTH_SECRET is the server's secret:"
+        assert words in " ".join(printed.split())
+        assert 'KEY="X-API-Key: $FORQ_AUTH_SECRET" ' in printed
         assert SECRET not in printed + (installed / "data/env").read_text(encoding="utf-8")
     assert not (installed / "data/secret").exists()
 
@@ -161,6 +163,24 @@ def test_server_installs_what_postgresql_needs(installed) -> None:
     outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}", **ANY_PORT)
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr
     assert (installed / "installs").read_text(encoding="utf-8").endswith(" --editable .[server,postgres]\n")
+
+
+@pytest.mark.tier2
+def test_server_leaves_the_secret_to_a_file_of_ones_own(installed, root) -> None:
+    (installed / "mine").write_text("short", encoding="utf-8")
+    variables = ANY_PORT | {"FORQ_AUTH_SECRET_FILE": "mine", "PYTHONPATH": str(root)}
+    outcome = run(installed, "script/server", **variables)
+    assert "FORQ_AUTH_SECRET_FILE: has only 5 characters" in outcome.stderr
+    assert not (installed / "data/secret").exists()
+
+
+@pytest.mark.tier2
+def test_server_runs_the_demo(installed, root) -> None:
+    command = (str(installed / "script/server"), "--demo")
+    with running_demo("--no-browser", command=command, PYTHONPATH=str(root)) as running:
+        assert running.folder.exists()
+        assert running.ended(signal.SIGINT)[0] == 0
+    assert not (installed / "data").exists()
 
 
 def test_server_help_is_that_of_forq_serve(installed) -> None:

@@ -37,10 +37,7 @@ def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> 
     for arguments in (*commands, ["load", "x.csv", "q"]):
         assert run(["pipeline", *arguments]) == 2
         said = capsys.readouterr()
-        assert (
-            said.err
-            == "forq: pipelines need Spark, which is not here: pip install '.[spark]' in a clone of the repository\n"
-        )
+        assert said.err == "forq: pipelines need Spark, which is not here: pip install 'forq-trio[spark]'\n"
 
 
 def test_replay_says_that_dead_letters_are_left_out(capsys) -> None:

@@ -13,14 +13,18 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import trio
+from opentelemetry.trace import TracerProvider
 
+from forq_trio.broker.tracing import trace
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import forq_routes
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.refusals import transport_answer
+from forq_trio.http.message import Handler
 from forq_trio.http.router import Router
 from forq_trio.http.throttle import Throttle
+from forq_trio.http.tracing import tracing_requests
 from forq_trio.http.transport.listeners import open_listeners
 from forq_trio.http.transport.server import Server
 from forq_trio.model.clock import SystemClock
@@ -37,14 +41,16 @@ def in_process_server(
     ssl_context: ssl.SSLContext | None = None,
     lock_out: bool = False,
     events: bool = False,
+    tracer_provider: TracerProvider | None = None,
 ) -> Iterator[str]:
     """Serve while the body runs; yields the URL. What the server reports as an error fails the test.
 
     database: a file, or the URL of one in PostgreSQL; None for one that is thrown away.
     lock_out: whether clients with wrong keys are, as they usually are.
     events: keep lifecycle events.
+    tracer_provider: who gets the spans; None for no spans.
     """
-    server = _InProcessServer(database, ssl_context, lock_out, events)
+    server = _InProcessServer(database, ssl_context, lock_out, events, tracer_provider)
     thread = threading.Thread(target=server.run)
     thread.start()
     port = server.started.get()
@@ -66,6 +72,7 @@ class _InProcessServer:
     ssl_context: ssl.SSLContext | None
     lock_out: bool
     events: bool
+    tracer_provider: TracerProvider | None
     started: "SimpleQueue[int | None]" = field(default_factory=SimpleQueue)
     errors: list[BaseException] = field(default_factory=list)
 
@@ -89,8 +96,12 @@ class _InProcessServer:
         engine = open_engine(url, EngineSettings(events=self.events, history=True), "normal")
         async with open_system(engine, SystemClock()) as system:
             router = Router(self._routes(system), answer_error)
+            handler: Handler = router
+            if self.tracer_provider is not None:
+                trace(system.broker, self.tracer_provider, served=True)
+                handler = tracing_requests(router, self.tracer_provider)
             server = Server(
-                router,
+                handler,
                 await open_listeners("127.0.0.1", 0),
                 admit=router.admit,
                 on_error=self.errors.append,

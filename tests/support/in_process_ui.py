@@ -16,6 +16,7 @@ from forq_trio.model.clock import SystemClock
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import MEMORY_URL, open_engine
 from forq_trio.system import open_system
+from forq_trio.ui.one_time_link import OneTimeLink
 from forq_trio.ui.start import build_ui
 from support.real_server import SECRET
 
@@ -39,7 +40,10 @@ class InProcessUi:
 
 @contextmanager
 def in_process_ui(
-    url: str = MEMORY_URL, settings: EngineSettings | None = None, **environment: str
+    url: str = MEMORY_URL,
+    settings: EngineSettings | None = None,
+    link: OneTimeLink | None = None,
+    **environment: str,
 ) -> Iterator[InProcessUi]:
     """Over a database, until the block ends. settings: None for those of a new server. environment: its variables."""
     started: SimpleQueue[tuple[InProcessUi, trio.Event] | BaseException] = SimpleQueue()
@@ -50,7 +54,8 @@ def in_process_ui(
         stop = trio.Event()
         async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:
             listeners = await open_listeners("127.0.0.1", 0)
-            ui = build_ui(config, system, lambda: 0, listeners, None, "http://localhost:8080", "test", 100)
+            api_url = "http://localhost:8080"
+            ui = build_ui(config, system, lambda: 0, listeners, None, api_url, "test", 100, link)
             await nursery.start(ui.run)
             token = trio.lowlevel.current_trio_token()
             app: Any = ui.server.app

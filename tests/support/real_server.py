@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ class RealServer:
     process: subprocess.Popen[str]
     address: str
     ui_address: str | None = None
+    key: str = SECRET
 
     @property
     def url(self) -> str:
@@ -47,15 +48,21 @@ class RealServer:
 
 @contextmanager
 def real_server(
-    database: Path | str, address: str = "127.0.0.1:0", *, ui: bool = False, **more: str
+    database: Path | str,
+    address: str = "127.0.0.1:0",
+    *,
+    ui: bool = False,
+    python: Sequence[str] = (sys.executable,),
+    **more: str,
 ) -> Iterator[RealServer]:
     """A server that accepts connections; killed at the end if it still runs.
 
-    database: a file, or the URL of a PostgreSQL database. ui: with the admin UI. more: further settings.
+    database: a file, or the URL of a PostgreSQL database. ui: with the admin UI. python: which one
+    runs it, with its options. more: further settings.
     """
     if not ui:
         more["FORQ_UI_ENABLED"] = "false"
-    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address]
+    command = [*python, "-m", "forq_trio.cli", "serve", "--api-addr", address]
     if isinstance(database, Path):
         command += ["--db", str(database)]
     else:

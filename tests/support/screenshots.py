@@ -21,7 +21,8 @@ from forq_trio import ForqClient
 from support.browser import DESKTOP, PHONE, guarded_page, log_in, sideways_pixels
 from support.chromium import Chromium
 from support.postgres import Postgres, programs
-from support.real_server import SECRET, RealServer, real_server
+from support.real_server import RealServer, real_server
+from support.running_demo import RunningDemo, running_demo
 from support.showcase import fill
 from support.showcase_trade import trading
 
@@ -108,23 +109,26 @@ def at_processes(page: Page) -> None:
     page.locator("h1 + .vd.bad").wait_for(timeout=60_000)
 
 
+PicturedServer = RealServer | RunningDemo
+
+
 @dataclass(frozen=True)
 class Picture:
-    """server: "world", "empty" for one without queues, "shared" for one of three on a database.
+    """server: "world", "empty" for one without queues, "shared" for one of three on a database, "demo".
 
-    options: of the browser's context.
+    is_login: of somebody who is not logged in. options: of the browser's context.
     """
 
     name: str
     arrange: Callable[[Page], None]
     server: str = "world"
-    key: str | None = SECRET
+    is_login: bool = False
     options: tuple[dict[str, Any], ...] = ()
 
 
 DARK = {"color_scheme": "dark"}
 PICTURES = (
-    Picture("login", at("/login"), key=None),
+    Picture("login", at("/login"), is_login=True),
     Picture("empty", at("/"), server="empty"),
     Picture("overview", at("/?range=10m")),
     Picture("overview-dark", at("/?range=10m"), options=(DARK,)),
@@ -148,17 +152,18 @@ PICTURES = (
     Picture("workers-phone", at_open_worker, options=(PHONE,)),
     Picture("schedule", at("/schedules/feeds.refresh")),
     Picture("schedule-edit", at("/schedules/gdpr.sweep/edit")),
+    Picture("demo", at("/?range=10m"), server="demo"),
 )
 
 
-def take(browser: Browser, url: str, picture: Picture) -> bytes:
+def take(browser: Browser, server: PicturedServer, picture: Picture) -> bytes:
     """The picture as PNG."""
     options = DESKTOP.copy()
     for more in picture.options:
         options |= more
-    with guarded_page(browser, url, reduced_motion="reduce", **options) as (page, _):
-        if picture.key is not None:
-            log_in(page, picture.key)
+    with guarded_page(browser, server.ui_url, reduced_motion="reduce", **options) as (page, _):
+        if not picture.is_login:
+            log_in(page, server.key)
         picture.arrange(page)
         page.evaluate("document.fonts.ready")
         page.wait_for_timeout(SETTLED_MS)
@@ -200,28 +205,30 @@ def sharing(folder: Path) -> Iterator[RealServer]:
         named = [{"SHOWN_HOST": name, "PYTHONPATH": path} for name in ("forq-a", "forq-b", "forq-c")]
         opened = [stack.enter_context(real_server(url, ui=True, FORQ_ENV="local", **each)) for each in named]
         for number in range(300):
-            with ForqClient(opened[number % 3].url, SECRET) as client:
+            with ForqClient(opened[number % 3].url, opened[number % 3].key) as client:
                 client.produce("orders", str(number))
         opened[2].process.kill()
         yield opened[1]
 
 
 @contextmanager
-def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
+def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, PicturedServer]]:
     """Those of the servers that a picture is wanted of, "shared" left out. The world was made before the start: charts
     show work alone.
     """
     if "world" in wanted:
         with real_server(folder / "world.db", FORQ_ENV="local") as server:
-            fill(server.url, SECRET)
+            fill(server.url, server.key)
             server.stop()
     with ExitStack() as stack:
-        running = {
+        running: dict[str, PicturedServer] = {
             name: stack.enter_context(real_server(folder / f"{name}.db", ui=True, FORQ_ENV="local"))
-            for name in sorted(wanted - {"shared"})
+            for name in sorted(wanted & {"world", "empty"})
         }
+        if "demo" in wanted:
+            running["demo"] = stack.enter_context(running_demo("--no-browser"))
         if "world" in running:
-            stack.enter_context(trading(running["world"].url, SECRET))
+            stack.enter_context(trading(running["world"].url, running["world"].key))
         yield running
 
 
@@ -246,7 +253,7 @@ def main() -> None:
         chromium.awake() as browser,
         ExitStack() as later,
     ):
-        if "world" in running:
+        if {"world", "demo"} & running.keys():
             print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
             page = browser.new_page()
             page.wait_for_timeout(arguments.minutes * 60_000)
@@ -254,7 +261,7 @@ def main() -> None:
         if "shared" in wanted:  # not before: a server that was killed is listed for five minutes
             running["shared"] = later.enter_context(sharing(Path(folder)))
         for picture in pictures:
-            png = take(browser, running[picture.server].ui_url, picture)
+            png = take(browser, running[picture.server], picture)
             if len(png) > PICTURE_BYTES_MAX:
                 raise AssertionError(
                     f"{picture.name} has {len(png):,} bytes, more than {PICTURE_BYTES_MAX:,}"

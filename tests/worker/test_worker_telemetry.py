@@ -2,30 +2,14 @@
 
 import pytest
 import trio
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.exposition import generate_latest
 
 from forq_trio.worker import DeadLetter, Discard, Retry, Worker
 from forq_trio.worker.metrics import measure
 from forq_trio.worker.tracing import current_trace, trace
-
-TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
-
-
-class Spans:
-    def __init__(self) -> None:
-        self._exporter = InMemorySpanExporter()
-        self.provider = TracerProvider()
-        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.tracer = self.provider.get_tracer("test")
-
-    @property
-    def ended(self) -> tuple[ReadableSpan, ...]:
-        return self._exporter.get_finished_spans()
+from support.spans import PARENT, SPAN, TRACE, Spans
 
 
 @pytest.fixture
@@ -57,6 +41,7 @@ async def test_a_message_has_a_span_with_queue_and_id_below_its_sender(face, app
     assert dict(span.attributes) == {
         "messaging.system": "forq",
         "messaging.operation.type": "process",
+        "messaging.operation.name": "process",
         "messaging.destination.name": "emails",
         "messaging.message.id": sent.id,
         "forq.attempt": 1,
@@ -199,3 +184,33 @@ async def test_metrics_count_messages_and_time_handlers(face) -> None:
     assert max(running) >= 1
     with pytest.raises(ValueError, match="forq_handler_seconds"):
         measure(Worker(face.methods), registry)
+
+
+async def test_the_trace_of_a_message_is_an_exemplar_of_how_long_its_handler_took(face) -> None:
+    registry = CollectorRegistry()
+    app = Worker(face.methods)
+    measure(app, registry)
+
+    @app.on("emails")
+    async def handle(mail: str) -> None: ...
+
+    await face.methods.produce("emails", "untraced")
+    await app.drain()
+    assert b"trace_id" not in generate_latest(registry)
+    await face.methods.produce("emails", "traced", attributes=PARENT)
+    await app.drain()
+    (line,) = [each for each in generate_latest(registry).decode().splitlines() if "trace_id" in each]
+    assert line.startswith('forq_handler_seconds_bucket{le="0.005",queue_name="emails"} 2.0 # ')
+    assert f'{{trace_id="{TRACE}"}}' in line
+
+
+async def test_a_state_of_the_trace_travels_with_it(face, app, spans) -> None:
+    inside = []
+
+    @app.on("emails")
+    async def handle(mail: str) -> None:
+        inside.append(current_trace()["tracestate"])
+
+    await face.methods.produce("emails", "x", attributes=PARENT | {"tracestate": "vendor=1"})
+    await app.drain()
+    assert inside == ["vendor=1"]

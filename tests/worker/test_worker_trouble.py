@@ -420,3 +420,21 @@ async def test_a_secret_that_no_request_can_carry_ends_a_worker(secret, monkeypa
     app.on("q")(nothing)
     with trio.fail_after(30), pytest.raises(InvalidSecret, match=r"^FORQ_AUTH_SECRET "):
         await app.serve()
+
+
+async def test_a_worker_that_is_not_told_where_its_server_is_reads_the_environment(monkeypatch) -> None:
+    done = []
+    with in_process_server() as url:
+        monkeypatch.setenv("FORQ_URL", url)
+        monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
+        app = Worker(presence=False)
+
+        @app.on("q")
+        async def handle(content: str) -> None:
+            done.append(content)
+
+        with trio.fail_after(30):
+            async with AsyncForqClient() as client:
+                await client.produce("q", "x")
+            await app.serve(stop_when_empty=True)
+    assert done == ["x"]

@@ -103,7 +103,8 @@ def calling(
     """The route of an endpoint that responds with the result of `call`.
 
     `call` gets the values in the path by position, and the parameters of the query and the members of the body by name.
-    The body may be absent if all of its members may. wraps: the result becomes the only member of the declared answer.
+    A body that is left out has the defaults of its members. wraps: the result becomes the only member of the declared
+    answer.
     lines: the result is lines of JSON, and where the next page begins. absent: the error to raise when the result is
     None. headers: those of the answer.
     """
@@ -147,8 +148,8 @@ def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
     if body is None:
         return lambda raw: {}
     read: BodyReader[Struct] = BodyReader(body)
-    may_be_absent = len(body.__struct_defaults__) == len(body.__struct_fields__)
-    return lambda raw: asdict(read(raw)) if raw or not may_be_absent else {}
+    needed = endpoint.needs_body and not endpoint.takes_nothing
+    return lambda raw: asdict(read(raw)) if raw or needed else {}
 
 
 def _path_reader(endpoint: Endpoint[Any]) -> Callable[[Sequence[str]], Sequence[object]] | None:

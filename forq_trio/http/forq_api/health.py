@@ -42,15 +42,19 @@ class About(msgspec.Struct, frozen=True):
 class Health(msgspec.Struct, frozen=True, rename="camel"):
     """The verbose answer of a server whose database works."""
 
-    status: Literal["ok"]
-    version: str
-    engine: str
-    durability: str
-    uptime_seconds: int
-    sends_refused: SendsRefused | None  # why sends are refused; null where not
-    # whether reads use the replica of the database, or else why not: behind or away; null without a replica
+    status: Literal["ok"]  # works
+    version: str  # of the server
+    engine: str  # `sqlite` or `postgresql`
+    durability: str  # see FORQ_DURABILITY
+    uptime_seconds: int  # since its start
+    # why sends are refused, `storage_full` on a full disk, as `forq_sends_refused` in the metrics has it;
+    # null where not
+    sends_refused: SendsRefused | None
+    # `used`: reads go to a replica (docs/postgres.md#a-replica-for-reads); `behind` or `away`: the primary
+    # answers them instead; null without one
     replica: ReplicaState | None = None
-    # for how long a snapshot has kept PostgreSQL's vacuum from removing rows; null below a minute
+    # for how long a snapshot has kept PostgreSQL's vacuum from removing rows
+    # (docs/postgres.md#old-snapshots); null below a minute
     snapshot_held_seconds: int | None = None
 
 
@@ -110,7 +114,9 @@ class HealthCheck:
             name="healthcheck",
             tag="Operation",
             summary="Is the server able to work?",
-            description="Runs a real operation on the database. Needs no key and tells no secrets.",
+            description="Runs a real operation on the database. Needs no key and tells no secrets. 503 "
+            "`forq.unhealthy` at the latest after three seconds. A server with a full disk is healthy in this sense: "
+            "receives and acks work, and without them the disk would stay full.",
             query=HealthQuery,
             answers=(
                 Answer(204, "Healthy.", NoneType),

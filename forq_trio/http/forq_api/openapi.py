@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from types import NoneType
@@ -10,17 +11,18 @@ from typing import Any
 import msgspec
 
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.openapi_schemas import complete, schemas_of
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
-from forq_trio.model.endpoint import Answer, Operation
+from forq_trio.model import limits
+from forq_trio.model.endpoint import TOPICS, Answer, Header, Operation
 from forq_trio.model.error_answers import FIELD_HEADER, MESSAGE_HEADER
 from forq_trio.model.forq_error import Reason
 from forq_trio.model.paths import PATH_PARAMETERS
 from forq_trio.model.queries import parameters_of
 from forq_trio.model.schedules.errors import InvalidCron
-from forq_trio.model.values import LEFT_OUT_MARK
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
 
@@ -57,9 +59,24 @@ _PLACE = {
     "description": "Where the cron expression is wrong.",
     "required": ["field", "from", "to", "allowed"],
     "properties": {
-        "field": {"type": "integer", "minimum": 0, "description": "Its field, from 1; 0 for the whole."},
-        "from": {"type": "integer", "minimum": 0, "description": "Its first character, from 0."},
-        "to": {"type": "integer", "minimum": 0, "description": "Behind its last character."},
+        "field": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 6,
+            "description": "Its field, from 1; 0 for the whole.",
+        },
+        "from": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": limits.CRON_LENGTH_MAX,
+            "description": "Its first character, from 0.",
+        },
+        "to": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": limits.CRON_LENGTH_MAX,
+            "description": "Behind its last character.",
+        },
         "allowed": {"type": "string", "description": "What may be there."},
     },
 }
@@ -70,7 +87,8 @@ _ERROR_HEADERS = {
 _DOCUMENT = Operation(
     name="openapi",
     tag="Operation",
-    summary="This document",
+    summary="The OpenAPI document",
+    description="This description of the API, for programs. Needs no key.",
     answers=(Answer(200, "OpenAPI 3.1.", dict[str, Any]),),
 )
 
@@ -106,16 +124,15 @@ def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
 
 def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     """The document as plain values."""
-    types = [route.operation.body for route in routes if route.operation.body is not None]
-    answers = [answer for route in routes for answer in route.operation.answers]
-    types += [each.body for each in answers if each.body is not NoneType]
-    types += [each.full for each in answers if each.full is not None]
-    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    _describe_left_out(components)
-    schema_of = dict(zip(types, schemas, strict=True))
+    bodies = [route.operation.body for route in routes if route.operation.body is not None]
+    described = [answer for route in routes for answer in route.operation.answers]
+    answers = [each.body for each in described if each.body is not NoneType]
+    answers += [each.full for each in described if each.full is not None]
+    schema_of, components = schemas_of(bodies, answers)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of)
+    responses = _share_errors([operation for path in paths.values() for operation in path.values()])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -125,18 +142,47 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
+        "tags": [
+            {"name": name, "description": TOPICS[name]}
+            for name in dict.fromkeys(route.operation.tag for route in routes)
+        ],
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": _SCHEMES},
+        "components": {"schemas": components, "responses": responses, "securitySchemes": _SCHEMES},
     }
 
 
-def _describe_left_out(components: dict[str, dict[str, Any]]) -> None:
-    """Say of each marked member that it is left out of the JSON instead of being null or its default."""
-    for component in components.values():
-        for member in component.get("properties", {}).values():
-            if member.pop(LEFT_OUT_MARK, False):
-                del member["default"]
-                member |= member.pop("anyOf", [{}])[0]
+@functools.cache
+def _examples() -> Any:
+    # Only here: most servers are never asked for the document, and the examples are a module for each topic.
+    from forq_trio.http.forq_api import examples
+
+    return examples
+
+
+def _share_errors(operations: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Put a component in the place of each error that several operations answer alike, and return these.
+
+    A component has the name of its status, if it is the only one of that; else that of the first operation, too.
+    """
+    found = [
+        (operation, status, msgspec.json.encode(response))
+        for operation in operations
+        for status, response in operation["responses"].items()
+        if int(status) >= 400
+    ]
+    uses = Counter(text for _, _, text in found)
+    different = Counter(status for status, _ in {(status, text) for _, status, text in found})
+    names: dict[bytes, str] = {}
+    shared: dict[str, Any] = {}
+    for operation, status, text in found:
+        if uses[text] > 1:
+            phrase = _phrase(int(status)).replace(" ", "")
+            name = operation["operationId"]
+            of = "" if different[status] == 1 else f"Of{name[0].upper()}{name[1:]}"
+            named = names.setdefault(text, f"{phrase}{of}")
+            shared[named] = operation["responses"][status]
+            operation["responses"][status] = {"$ref": f"#/components/responses/{named}"}
+    return shared
 
 
 def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
@@ -160,9 +206,10 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
+        content = {"schema": schema_of[operation.body], "example": _examples().BODIES[operation.name]}
         described["requestBody"] = {
-            "required": True,
-            "content": {operation.body_type: {"schema": schema_of[operation.body]}},
+            "required": operation.needs_body,
+            "content": {operation.body_type: content},
         }
     return described
 
@@ -178,27 +225,43 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 def _path_parameter(name: str) -> dict[str, Any]:
     declared = PATH_PARAMETERS[name]
-    described = {"name": name, "in": "path", "required": True}
-    return described | {"description": declared.meaning, "schema": declared.schema}
+    return _parameter(name, "path", declared.meaning, declared.schema) | {"required": True}
 
 
 def _parameter(name: str, place: str, meaning: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": False, "description": meaning, "schema": schema}
+    whole = dict(schema)
+    complete(whole)
+    return {"name": name, "in": place, "required": False, "description": meaning, "schema": whole}
 
 
 def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for answer in route.operation.answers:
-        response: dict[str, Any] = {"description": answer.meaning}
+        response = responses.setdefault(str(answer.status), {"description": answer.meaning})
         if answer.body is not NoneType:
             schema = schema_of[answer.body]
             if answer.full is not None:
                 schema = {"anyOf": [schema, schema_of[answer.full]]}
-            response["content"] = {answer.content_type: {"schema": schema}}
-        responses[str(answer.status)] = response
+            content = response.setdefault("content", {})[answer.content_type] = {"schema": schema}
+            examples, name = _examples().ANSWERS, route.operation.name
+            if name in examples:
+                content["example"] = examples.get(f"{name} {answer.status}", examples[name])
+        if answer.headers:
+            response["headers"] = {each.name: _header(each) for each in answer.headers}
     for status, listed in sorted(possible_errors(route).items()):
         responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))
     return responses
+
+
+def _phrase(status: int) -> str:
+    """The name of a status in RFC 9110; Python has an older one of 413 before 3.13."""
+    return "Content Too Large" if status == 413 else HTTPStatus(status).phrase
+
+
+def _header(header: Header) -> dict[str, Any]:
+    schema = dict(header.schema)
+    complete(schema)
+    return {"description": header.meaning, "required": header.always, "schema": schema}
 
 
 def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, Any]:
@@ -212,7 +275,7 @@ def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, A
         schema["properties"]["place"] = _PLACE
     error: dict[str, Any] = {
         "description": "\n".join(
-            [HTTPStatus(status).phrase, *(f"- `{code}`: {meaning}" for code, _, meaning in listed)]
+            [_phrase(status), *(f"- `{code}`: {meaning}" for code, _, meaning in listed)]
         ),
         "content": {"application/json": {"schema": schema}},
     }
@@ -220,6 +283,6 @@ def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, A
     if status in (429, 503):
         headers["Retry-After"] = {
             "description": "Seconds to wait before the next try.",
-            "schema": {"type": "integer", "minimum": 1},
+            "schema": {"type": "integer", "minimum": 1, "format": "int64"},
         }
     return {**error, "headers": headers} if headers else error

@@ -9,40 +9,47 @@ from forq_trio.model.access.types import ALL_QUEUES, Scope, Token
 from forq_trio.model.values import EpochMs, text_up_to
 
 TokenName = Annotated[
-    str, text_up_to(limits.TOKEN_NAME_LENGTH_MAX, "1 to 64 characters of A-Z a-z 0-9 . _ -")
+    str,
+    text_up_to(
+        limits.TOKEN_NAME_LENGTH_MAX, "1 to 64 characters of A-Z a-z 0-9 . _ -, but not . or .. alone."
+    ),
 ]
 Scopes = Annotated[
     list[Scope],
     Meta(description="What it allows; admin includes the others.", extra_json_schema={"minItems": 1}),
 ]
 Queues = Annotated[
-    str, text_up_to(limits.TOKEN_QUEUES_LENGTH_MAX, "A glob over the names of queues: * ? [...] [!...]")
+    str,
+    text_up_to(
+        limits.TOKEN_QUEUES_LENGTH_MAX,
+        "The queues that it is for: a glob over their names, with * ? [...] [!...]",
+    ),
 ]
 
 
 class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A token to create. Without queues it is for all of them, without expiresAt it never expires."""
+    """A token to create."""
 
     name: TokenName
     scopes: Scopes
     queues: Queues = ALL_QUEUES
-    expires_at: EpochMs | None = None
+    expires_at: EpochMs | None = None  # at most 3,660 days ahead; null: never
 
 
 class CreatedToken(Struct, frozen=True, rename="camel"):
-    """A new token. token: its text, which clients send as the key; no other answer has it, and it is not stored."""
+    """A new token."""
 
-    name: str
-    token: str
+    name: str  # as it was asked for
+    token: str  # its text, which clients send as the key; no other answer has it, and it is not stored
 
 
 class TokenInfo(Token, frozen=True, gc=False):
-    """A token without its text. lastUsedAt, expiresAt: null for never."""
+    """A token without its text."""
 
-    expired: bool
+    expired: bool  # it lets nobody in any more
 
 
 class TokenList(Struct, frozen=True, rename="camel"):
-    """All tokens that were not revoked, by name."""
+    """All tokens."""
 
-    tokens: list[TokenInfo]
+    tokens: list[TokenInfo]  # by name, those that were not revoked

@@ -23,6 +23,10 @@ SESSION_LIFE_MS = 7 * DAY_MS
 SESSION_CLIENT_LENGTH_MAX = 64
 SESSION_AGENT_LENGTH_MAX = 256
 
+# A one-time link to the admin UI.
+LINK_TOKEN_BYTES = 16
+LINK_SECONDS_MAX = 600.0
+
 # The share that one key (an access token, or the server's secret) may have of the bounds for all keys.
 KEY_SHARE = 4
 KEY_SHARE_OF_FEW = 2  # of things that are large or few, such as one load, or the redrives of one person

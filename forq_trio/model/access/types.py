@@ -60,12 +60,12 @@ UNKNOWN = "?"
 class Token(Struct, frozen=True, gc=False, rename="camel"):
     """An access token as callers see it."""
 
-    name: str
-    scopes: tuple[Scope, ...]
+    name: str  # for people, and unique
+    scopes: tuple[Scope, ...]  # what it allows
     queues: str  # a glob (* ? [...]) over queue names
-    created_at: EpochMs
-    expires_at: EpochMs | None  # this and the next: None for never
-    last_used_at: EpochMs | None
+    created_at: EpochMs  # when it was made
+    expires_at: EpochMs | None  # null for never
+    last_used_at: EpochMs | None  # null for never
 
 
 class Digest:

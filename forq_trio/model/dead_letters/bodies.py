@@ -18,25 +18,25 @@ Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a se
 
 
 class MoveResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of one message: ok, or not ok, with code and message why."""
+    """The result of one message."""
 
-    id: str
-    ok: bool
-    code: Annotated[str | None, LEFT_OUT] = None
+    id: str  # as it was given
+    ok: bool  # false: it is refused, and code and message say why
+    code: Annotated[str | None, LEFT_OUT] = None  # of the error
     message: Explanation = None
 
 
 class MoveResults(Struct, frozen=True, rename="camel"):
     """One result per id, in their order."""
 
-    results: list[MoveResult]
+    results: list[MoveResult]  # of the ids, in their order
 
 
 class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Messages to move back."""
 
     message_ids: MessageIds = field(name="ids")
-    target: Target | None = None
+    target: Target | None = None  # null: the queues that they came from
 
 
 class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -46,12 +46,12 @@ class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A copy to send; absent members stay as they are. remove: delete the original in the same transaction."""
+    """A copy to send; absent members stay as they are."""
 
-    content: Content | None = None
-    attributes: Attributes | None = None
-    target: Target | None = None
-    remove: bool = False
+    content: Content | None = None  # null: the same
+    attributes: Attributes | None = None  # all attributes of the copy; null: the same
+    target: Target | None = None  # null: the queue that the message came from
+    remove: bool = False  # delete the original in the same transaction
 
 
 class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -108,7 +108,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
         Annotated[
             str,
             Meta(
-                description="Their last error, apart from numbers, ids and addresses.",
+                description="Their last error, apart from numbers, ids and addresses: `after 10 s` finds `after 9 s`.",
                 extra_json_schema={**_LENGTH, "minLength": 1},
             ),
         ]
@@ -120,7 +120,7 @@ AttributePairs = Annotated[
     dict[str, str],
     up_to(
         limits.ATTRIBUTES_MAX,
-        "An attribute that they have, as key:value. May be repeated; they must have all of them.",
+        "An attribute that they have, as key:value, split at the first colon. May be repeated; they must have all.",
     ),
 ]
 SearchLimit = Annotated[int, bounded(1, limits.SEARCH_PAGE_MAX, "How many messages at most.")]
@@ -150,14 +150,15 @@ class DeadLettersQuery(Query, DeadLetterFilter, frozen=True, kw_only=True):
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Which messages to move, to which queue and how fast."""
 
-    filter: DeadLetterFilter
-    target: Target | None = None
-    rate_per_second: Rate | None = None
+    filter: DeadLetterFilter  # `{}` is all
+    target: Target | None = None  # null: the queues that they came from
+    rate_per_second: Rate | None = None  # null: no limit
     dry_run: bool = False  # only count them
-    action: RedriveAction = "redrive"  # delete removes them for good instead; it takes no target
+    # `redrive` moves them; `delete` removes them for good, and takes no target
+    action: RedriveAction = "redrive"
 
 
 class RedriveList(Struct, frozen=True, rename="camel"):
     """The tasks that run or are paused, and the latest that ended; the latest first."""
 
-    redrives: list[RedriveInfo]
+    redrives: list[RedriveInfo]  # those that run or are paused, and the latest that ended; the latest first

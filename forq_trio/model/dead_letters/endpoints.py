@@ -7,11 +7,17 @@ from forq_trio.model.access.types import Scope
 from forq_trio.model.dead_letters import bodies
 from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.dead_letters.searches import DeadLetterPage
-from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint, declare_topic
 from forq_trio.model.messages.types import MessageInfo, Produced
 from forq_trio.model.paths import PathParameter, declare_path
 
 _TAG = "Dead letters"
+declare_topic(
+    "Dead letters",
+    "For dead-letter queues: those whose name ends in `-dlq`, and those that a setting "
+    "`deadLetterQueue` names. Others answer 400 `bad_request.dlq_only_operation`. docs/dead-letters.md "
+    "explains how to work with them.",
+)
 declare_path(redriveId=PathParameter("The redrive's id.", {"type": "string"}, errors.RedriveNotFound))
 SEARCH_DEAD_LETTERS = Endpoint(
     "GET",
@@ -20,7 +26,8 @@ SEARCH_DEAD_LETTERS = Endpoint(
     name="searchDeadLetters",
     tag=_TAG,
     summary="Find dead letters, newest first",
-    description="A page reads at most 10,000 messages, and says how far it came.",
+    description="Those that match all parameters. A page reads at most 10,000 messages, has at most 4 MiB of content, "
+    "attributes and reasons (or one message), and says how far it came.",
     query=bodies.DeadLettersQuery,
     answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
     errors=(errors.InvalidRequest, errors.DeadLettersOnly, errors.QueueNotFound, *READ_ERRORS),
@@ -32,6 +39,7 @@ SHOW_DEAD_LETTER = Endpoint(
     name="showDeadLetter",
     tag=_TAG,
     summary="One dead letter, with where it came from and how it failed",
+    description="404 `not_found.message` for one that is not in this queue.",
     answers=(Answer(200, "The message.", MessageInfo),),
     errors=(errors.DeadLettersOnly, errors.MessageNotFound, *READ_ERRORS),
 )
@@ -42,6 +50,10 @@ RESUBMIT_DEAD_LETTER = Endpoint(
     name="resubmitDeadLetter",
     tag=_TAG,
     summary="Send an edited copy of a dead letter",
+    description="The copy is a new message, with the original's priority, group and bounds, and with other content or "
+    "attributes if they are given. The answer is that of a send. The target's bounds apply: 503 "
+    "`forq.queue_full`, and the original stays. A token needs the scope for the target, if one is named; "
+    "else `redrive` or `produce` for the queue that the message came from.",
     body=bodies.Resubmission,
     answers=(Answer(200, "The copy.", Produced),),
     errors=(
@@ -59,6 +71,11 @@ REDRIVE_DEAD_LETTERS = Endpoint(
     name="redriveDeadLetters",
     tag=_TAG,
     summary="Move dead letters back to where they came from",
+    description="In transactions of 50. Attempts, due time, time to live and reason start anew; id, sequence and "
+    "failures stay. The target's bounds do not apply. A message that is refused does not affect the "
+    "others: its `code` is `not_found.message` if it is not in this queue, is in process, or has no queue "
+    "to go to, or `bad_request.messageId.invalid` if the id is none. A token needs the scope for the "
+    "target, too.",
     body=bodies.RedriveMessages,
     answers=(Answer(200, "One result per id, in their order.", bodies.MoveResults),),
     errors=(errors.DeadLettersOnly, errors.TooManyQueues, *WRITE_ERRORS),
@@ -70,6 +87,7 @@ DELETE_DEAD_LETTERS = Endpoint(
     name="deleteDeadLetters",
     tag=_TAG,
     summary="Remove dead letters for good",
+    description="In transactions of 50. Results as for a redrive.",
     body=bodies.DeleteMessages,
     answers=(Answer(200, "One result per id, in their order.", bodies.MoveResults),),
     errors=(errors.DeadLettersOnly, *WRITE_ERRORS),
@@ -81,8 +99,11 @@ START_REDRIVE = Endpoint(
     name="startRedrive",
     tag=_TAG,
     summary="Move or delete all dead letters that match",
-    description="A task takes those that are there now, in one transaction after the other, and continues "
-    "after a restart.",
+    description="A task of the server takes those that are there now, in one transaction after the other, and "
+    "continues after a restart. The answer comes once it is stored, without filter and counts: those take "
+    "the scope `browse`, because a count of those that match a text tells of contents "
+    "(docs/access.md#what-a-change-answers). A token needs `redrive` for the target, too. At most 16 run "
+    "at once, and at most 100 are remembered, else 503 `forq.too_many_redrives`.",
     body=bodies.StartRedrive,
     answers=(Answer(202, "The task.", ChangedRedrive),),
     errors=(
@@ -101,6 +122,8 @@ LIST_REDRIVES = Endpoint(
     name="listRedrives",
     tag=_TAG,
     summary="The redrives of a queue",
+    description="The latest first. The server remembers 100 of all queues, also after a restart: a new one replaces "
+    "the oldest that has ended.",
     answers=(Answer(200, "Those that run or are paused, and the latest that ended.", bodies.RedriveList),),
     errors=(errors.DeadLettersOnly, errors.Stopping),
 )
@@ -111,6 +134,7 @@ SHOW_REDRIVE = Endpoint(
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
+    description="404 `not_found.redrive`: there is no such task, or it is forgotten.",
     answers=(Answer(200, "The task.", RedriveInfo),),
 )
 PAUSE_REDRIVE = Endpoint(
@@ -120,8 +144,9 @@ PAUSE_REDRIVE = Endpoint(
     name="pauseRedrive",
     tag=_TAG,
     summary="Stop a redrive until it is resumed",
-    description="The answer comes once the pause is stored, so that it outlives a restart. A redrive that is "
-    "paused already stays as it is.",
+    description="After its current transaction. The answer comes once the pause is stored, so that it outlives a "
+    "restart. A redrive that is paused already stays as it is; one that has ended is 409 "
+    "`conflict.redrive_state`.",
     answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )
@@ -132,7 +157,7 @@ RESUME_REDRIVE = Endpoint(
     name="resumeRedrive",
     tag=_TAG,
     summary="Continue a paused or failed redrive from where it was",
-    description="A redrive that runs stays as it is.",
+    description="A redrive that runs stays as it is; one that is done or cancelled is 409 `conflict.redrive_state`.",
     answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, errors.TooManyRedrives, *WRITE_ERRORS),
 )
@@ -155,6 +180,7 @@ DISMISS_REDRIVE = Endpoint(
     name="dismissRedrive",
     tag=_TAG,
     summary="Forget a redrive that has ended",
+    description="One that runs or is paused is 409 `conflict.redrive_state`.",
     answers=(Answer(204, "It is forgotten.", NoneType),),
     errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )

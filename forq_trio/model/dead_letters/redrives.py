@@ -23,27 +23,24 @@ class ChangedRedrive(Struct, frozen=True, rename="camel"):
     Those need `browse`: a filter may quote contents, and the number of matches tells whether a text occurs in one.
     """
 
-    id: str
-    queue: str
+    id: str  # names the task
+    queue: str  # whose dead letters it takes
     action: RedriveAction  # what it does with matching messages
-    state: RedriveState
-    dry_run: bool
-    target: str | None
-    rate_per_second: int | None
+    state: RedriveState  # `done`, `cancelled` and `failed` are ends; a failed task may be resumed
+    dry_run: bool  # it only counts
+    target: str | None  # where they go; null: where each came from
+    rate_per_second: int | None  # how many it moves a second at most; null: no limit
     total: Count  # how many messages the queue had at its start
-    started_at: EpochMs
+    started_at: EpochMs  # when it was started
     started_by: str | None  # the name of the access token, null for the server's secret
-    paused_at: EpochMs | None
-    finished_at: EpochMs | None
+    paused_at: EpochMs | None  # since when it is paused; null while it is not
+    finished_at: EpochMs | None  # when it ended; null before
 
 
 class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
-    """A redrive task with its progress.
+    """A redrive task with its progress."""
 
-    action: what it does with matching messages. startedBy: the name of the access token, null for the server's secret.
-    """
-
-    filter: AppliedFilter
+    filter: AppliedFilter  # which messages it takes
     searched: Count  # how many of the `total` messages were read
     matched: Count  # how many of these match and can be moved or deleted
     skipped: Count  # how many match but cannot (processing, or without a queue to go to)

@@ -25,28 +25,25 @@ class MessageFilter(Struct, frozen=True, gc=False):
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence number."""
+    """The filter of a task, with times instead of ages; null for any."""
 
-    reason: str | None
-    since: EpochMs | None
-    until: EpochMs | None
-    attributes: dict[str, str]
-    text: str | None
-    error: str | None
-    above_sequence: int | None
-    error_like: str | None = None
+    reason: str | None  # why they were dead-lettered
+    since: EpochMs | None  # dead-lettered at this time or later
+    until: EpochMs | None  # dead-lettered at this time or before
+    attributes: dict[str, str]  # that they have
+    text: str | None  # that their content contains
+    error: str | None  # their last error; empty for those without one
+    above_sequence: int | None  # only messages with a greater sequence number
+    error_like: str | None = None  # their last error, apart from numbers, ids and addresses
 
 
 class DeadLetterPage(Struct, frozen=True, rename="camel"):
-    """The messages of a page that match, newest first, after reading `searched` of the queue's `total` messages.
+    """A page of the messages that match, newest first."""
 
-    nextBefore: the `before` of the next page; null when the queue was searched to its end.
-    """
-
-    messages: list[MessageInfo]
-    searched: Count
-    total: Count
-    next_before: int | None
+    messages: list[MessageInfo]  # as MessageInfo says, with their provenance
+    searched: Count  # how many messages this page read
+    total: Count  # how many the queue has
+    next_before: int | None  # the `before` of the next page; null when the queue was searched to its end
 
 
 PREVIEW_ELLIPSIS = "…"

@@ -9,7 +9,7 @@ from forq_trio.model.error_answers import Explanation, Field
 from forq_trio.model.keys.types import Offering, Outcome, Revision
 from forq_trio.model.messages.new_message import DelayMs, ProcessAfter
 from forq_trio.model.queries import Query
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, Uuid, bounded, up_to
 
 _A_KIND = Meta(extra_json_schema={"maxLength": limits.KIND_LENGTH_MAX})
 _Kind = Annotated[
@@ -37,7 +37,7 @@ class DropKeyQuery(KindQuery, frozen=True, kw_only=True):
 class DropKeysQuery(KindQuery, frozen=True, kw_only=True):
     """The keys of which kind are removed."""
 
-    confirm: Annotated[str, Meta(description="The name of the queue; nothing is removed without it.")] = ""
+    confirm: Annotated[str, Meta(description="The name of the queue; without it nothing is removed.")] = ""
 
 
 class KeysQuery(Query, frozen=True, kw_only=True):
@@ -68,37 +68,34 @@ class Offerings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 class OfferResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of an offer of a batch: the members of `Offered`, or the code of the reason why it was refused.
+    """The result of an offer of a batch: the members of `Offered`, or why it was refused."""
 
-    field: a path into the offer.
-    """
-
-    outcome: Annotated[Outcome | None, LEFT_OUT] = None
-    id: Annotated[str | None, LEFT_OUT] = None
-    sequence: Annotated[int | None, LEFT_OUT] = None
-    process_after: Annotated[EpochMs | None, LEFT_OUT] = None
+    outcome: Annotated[Outcome | None, LEFT_OUT] = None  # `ignored`: the message did not change
+    id: Annotated[Uuid | None, LEFT_OUT] = None  # of the message that the key has now
+    sequence: Annotated[int | None, LEFT_OUT] = None  # of the same message
+    process_after: Annotated[EpochMs | None, LEFT_OUT] = None  # when it is due
     revision: Annotated[Revision | None, LEFT_OUT] = None
-    once_more: Annotated[bool, LEFT_OUT] = False
-    code: Annotated[str | None, LEFT_OUT] = None
-    field: Field = None
+    once_more: Annotated[bool, LEFT_OUT] = False  # the offer waits behind the message in process
+    code: Annotated[str | None, LEFT_OUT] = None  # why it was refused
+    field: Field = None  # a path into the offer
     message: Explanation = None
 
 
 class OfferResults(Struct, frozen=True, rename="camel"):
     """One result per offer, in their order."""
 
-    results: list[OfferResult]
+    results: list[OfferResult]  # of the offers, in their order
 
 
 class RescheduleRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """When a keyed message is due from now on: one of the two times. onceMore: of the offer that waits behind it."""
+    """When a keyed message is due from now on: one of the two times."""
 
-    process_after: ProcessAfter | None = None
-    delay_ms: DelayMs | None = None
-    once_more: bool = False
+    process_after: ProcessAfter | None = None  # null: `delayMs` is given
+    delay_ms: DelayMs | None = None  # null: `processAfter` is given
+    once_more: bool = False  # of the offer that waits behind the message in process
 
 
 class Dropped(Struct, frozen=True, gc=False, rename="camel"):
     """How many messages were removed."""
 
-    dropped: Count
+    dropped: Count  # how many there were

@@ -22,7 +22,7 @@ from forq_trio.model.messages.new_message import (
     ProcessAfter,
     TtlMs,
 )
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, Uuid, bounded, text_up_to
 
 Mode = Literal["create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore"]
 """What an offer does if its key is pending.
@@ -71,17 +71,18 @@ class OfferOptions(TypedDict, total=False):
 
 
 class Offer(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """A message to offer under a key, and what to do if the key is pending.
-
-    Without processAfter and delayMs it is due at once, or after the queue's delay; debounce needs delayMs. null is the
-    same as absent: the queue's rule.
-    """
+    """A message to offer under a key, and what to do if the key is pending."""
 
     content: Content
+    # if the key is pending: `create` is refused with 409 `conflict.key_exists`. `createIfAbsent` leaves the
+    # message as it is. `createOrUpdate` changes it, unless content, due time and options are the same; one in
+    # process is claimable again, and its receipt is void. `debounce` replaces content and options, and it is
+    # due `delayMs` from now, but one that is due stays due; while it is in process the offer waits behind it.
+    # `onceMore` is like `createOrUpdate`, but while it is in process the offer waits behind it
     mode: Mode = "createOrUpdate"
-    max_wait_ms: MaxWaitMs | None = None
-    process_after: ProcessAfter | None = None
-    delay_ms: DelayMs | None = None
+    max_wait_ms: MaxWaitMs | None = None  # only with `debounce`; null: no bound
+    process_after: ProcessAfter | None = None  # null: at once, or after the queue's delay
+    delay_ms: DelayMs | None = None  # null: the queue's; `debounce` needs it
     priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
     attributes: Attributes | None = None
@@ -116,26 +117,26 @@ class Offering(
 class Offered(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The result of an offer."""
 
-    outcome: Outcome
-    id: str  # this and the next: of the message that the key has now
-    sequence: int
+    outcome: Outcome  # `ignored`: the message did not change
+    id: Uuid  # of the message that the key has now
+    sequence: int  # of the same message
     process_after: EpochMs  # when it is due
     revision: Revision
-    # the offer waits behind the message in process: id and sequence are those of that message, processAfter is that
-    # of the offer
+    # the offer waits behind the message in process: id and sequence are those of that message, processAfter
+    # and revision those of the offer
     once_more: Annotated[bool, LEFT_OUT] = False
 
 
 class KeyInfo(Struct, frozen=True, gc=False, rename="camel"):
     """The key of a message."""
 
-    key: str
-    kind: str
+    key: str  # unique per queue and kind while its message is pending
+    kind: str  # empty for no kind
     revision: Revision
     mode: Mode  # of its latest offer
     offers: Count  # how many there were since the message was created
-    first_offer_at: EpochMs
-    last_offer_at: EpochMs
+    first_offer_at: EpochMs  # when it was created
+    last_offer_at: EpochMs  # when it was last offered
     # the latest time at which a debounced message is due; null for no bound
     max_wait_until: EpochMs | None = None
 
@@ -143,9 +144,9 @@ class KeyInfo(Struct, frozen=True, gc=False, rename="camel"):
 class OnceMore(Struct, frozen=True, gc=False, rename="camel"):
     """An offer that waits behind the message in process, and is delivered after it under the same key."""
 
-    content: str
-    attributes: dict[str, str]
-    process_after: EpochMs
+    content: str  # as it was offered
+    attributes: dict[str, str]  # as they were offered
+    process_after: EpochMs  # when it is due
     revision: Revision
-    offers: Count
-    offered_at: EpochMs
+    offers: Count  # how many there were since the first that waits
+    offered_at: EpochMs  # when the latest was made

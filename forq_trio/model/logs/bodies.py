@@ -33,21 +33,21 @@ class HistoryPageQuery(Query, frozen=True, kw_only=True):
 
 
 class LogRange(Struct, frozen=True, gc=False):
-    """What is kept of a log: ids from `first` to `last`. enabled: what happens now is added."""
+    """What is kept of a log."""
 
-    enabled: bool
-    first: int
-    last: int
+    enabled: bool  # what happens now is added
+    first: int  # the oldest id
+    last: int  # the newest id
 
 
 class EventRange(LogRange, frozen=True, gc=False):
-    """Whether new events are stored, and the ids of the oldest and the newest one; without any, first is last + 1."""
+    """The events that are stored; without any, `first` is `last` + 1."""
 
 
 class HistoryRange(LogRange, frozen=True, gc=False):
-    """The history ids that are stored, from `first` to `last`, except those of queues whose history was purged.
+    """The history ids that are stored, except those of queues whose history was purged.
 
-    enabled: whether messages that end now are stored. first: last + 1 if none is stored.
+    Without any, `first` is `last` + 1.
     """
 
 

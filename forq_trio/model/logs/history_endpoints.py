@@ -16,7 +16,9 @@ SEARCH_HISTORY = Endpoint(
     name="searchHistory",
     tag=HISTORY,
     summary="Find finished messages of a queue, newest first",
-    description="A page reads at most 10,000 messages, and says how far it came.",
+    description="The parameters and pages are those of a search for dead letters, and `outcome`. `reason` is that of "
+    "the history, ages count from the end, and `before` and `nextBefore` are history ids. A page reads at "
+    "most 10,000 messages, and says how far it came.",
     query=FinishedQuery,
     answers=(Answer(200, "Those that match.", FinishedPage),),
     errors=(errors.InvalidRequest, *READ_ERRORS),
@@ -28,6 +30,7 @@ SHOW_FINISHED_MESSAGE = Endpoint(
     name="showFinishedMessage",
     tag=HISTORY,
     summary="One finished message, with its content and how it ended",
+    description="404 `not_found.message`: it is not in the history.",
     answers=(Answer(200, "The message.", FinishedMessage),),
     errors=(errors.MessageNotFound, *READ_ERRORS),
 )
@@ -38,8 +41,9 @@ REQUEUE_FINISHED = Endpoint(
     name="requeueFinished",
     tag=HISTORY,
     summary="Send finished messages again",
-    description="Each becomes a new message with its content, attributes, priority and group; a former dead letter "
-    "goes to the queue that it came from. A repeated request sends them once more.",
+    description="Up to 1,000. Each becomes a new message with its content, attributes, priority and group; a former "
+    "dead letter goes to the queue that it came from. One that is not in the history has the code "
+    "`not_found.message`. They stay in the history; a repeated request sends them once more.",
     body=RequeueFinished,
     answers=(Answer(200, "One result per id, in their order.", SendResults),),
     errors=(errors.OutOfRange.about("ids"), *STORE_ERRORS, *READ_ERRORS),
@@ -51,7 +55,7 @@ PURGE_HISTORY = Endpoint(
     name="purgeHistory",
     tag=HISTORY,
     summary="Remove all messages of a queue from the history",
-    description="Those that ended before this request.",
+    description="Those that ended before this request. It works in small steps; other calls are served between them.",
     takes_nothing=True,
     answers=(Answer(200, "How many there were.", Purged),),
     errors=WRITE_ERRORS,

@@ -67,15 +67,13 @@ class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages that failed. Without delayMs the queue's back-off by attempt: 1, 5, 15, 30, 60 seconds.
-
-    final: they fail now, however many attempts are left; delayMs does not matter then.
-    """
+    """Messages that failed."""
 
     receipts: Receipts
+    # null: the queue's back-off by attempt, 1, 5, 15, 30 and 60 seconds by default
     delay_ms: DelayMs | None = None
-    reason: Reason | None = None
-    final: bool = False
+    reason: Reason | None = None  # null: none
+    final: bool = False  # they fail now, however many attempts are left; delayMs does not matter then
 
 
 class DiscardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -92,10 +90,10 @@ class DiscardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages whose leases to extend. leaseMs: from now; without it the lease time of the queue."""
+    """Messages whose leases to extend."""
 
     receipts: Receipts
-    lease_ms: LeaseMs | None = None
+    lease_ms: LeaseMs | None = None  # null: the lease time of the queue
 
 
 class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -106,19 +104,19 @@ class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class ReceiptResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of one receipt: ok (with leaseUntil when it was extended), or not ok, with code and message why."""
+    """The result of one receipt."""
 
-    receipt: str
-    ok: bool
-    lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
-    code: Annotated[str | None, LEFT_OUT] = None
+    receipt: str  # as it was given
+    ok: bool  # false: it is refused, and code and message say why
+    lease_until: Annotated[EpochMs | None, LEFT_OUT] = None  # the new end of a lease that was extended
+    code: Annotated[str | None, LEFT_OUT] = None  # of the error
     message: Explanation = None
 
 
 class ReceiptResults(Struct, frozen=True, rename="camel"):
     """One result per receipt, in their order."""
 
-    results: list[ReceiptResult]
+    results: list[ReceiptResult]  # of the receipts, in their order
 
 
 def refused(receipt: str, error: ForqError) -> ReceiptResult:

@@ -9,7 +9,7 @@ class SetAside(Struct, frozen=True, gc=False):
     """A message that a program handed over in a database, and that was refused for good."""
 
     id: int  # names the message to send again or delete; ids grow
-    queue: str
-    message: NewMessage
-    code: str  # this and the next: of the error that sending it would raise
-    reason: str
+    queue: str  # to which it was sent
+    message: NewMessage  # as it was sent
+    code: str  # of the error that sending it would raise
+    reason: str  # the sentence of that error

@@ -15,7 +15,7 @@ from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, Malform
 from forq_trio.model.json_text import loads
 from forq_trio.model.keys.types import KeyInfo, OnceMore
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, Uuid
 
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
@@ -116,13 +116,11 @@ class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
 
 
 class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The result of a send. `sequence` grows strictly in the order of arrival and is never used twice.
+    """The result of a send."""
 
-    duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
-    """
-
-    id: str
-    sequence: int
+    id: Uuid  # of the stored message
+    sequence: int  # grows strictly in the order of arrival, and is never used twice
+    # True when the deduplication id was known, and id and sequence are those of the first message
     duplicate: bool = False
 
 
@@ -150,10 +148,11 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
 
 
 class Failure(Struct, frozen=True, gc=False):
-    """One failed attempt: its number, when it ended (epoch ms) and the reason given, None if there was none."""
+    """One failed attempt."""
 
-    attempt: int
-    at: int
+    attempt: int  # its number
+    at: int  # when it ended (epoch ms)
+    # what the consumer gave, `lease ended` if nobody settled it in time; None if none was given
     reason: str | None
 
 
@@ -180,44 +179,46 @@ STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A stored message, read without changing it."""
 
-    id: str
-    queue: str
-    sequence: int
-    status: StatusName
-    content: str
-    attempts: Count
-    priority: int
-    received_at: EpochMs
-    process_after: EpochMs
-    updated_at: EpochMs
-    expires_after: EpochMs
-    processing_started_at: EpochMs | None = None
-    lease_until: EpochMs | None = None
-    failure_reason: str | None = None  # of a dead letter: why it is one
+    id: Uuid  # names the message
+    queue: str  # where it is
+    sequence: int  # grows in the order of arrival
+    status: StatusName  # `held`: it would be ready if its group were below the group limit
+    content: str  # as it was sent
+    attempts: Count  # how often it was delivered
+    priority: int  # messages of a higher one come first
+    received_at: EpochMs  # when it was sent
+    process_after: EpochMs  # when it is due
+    updated_at: EpochMs  # when it last changed
+    expires_after: EpochMs  # when its time to live ends
+    processing_started_at: EpochMs | None = None  # since when a consumer has it; null while none has
+    lease_until: EpochMs | None = None  # when that consumer's lease ends
+    # of a dead letter: why it is one (`max_attempts_reached`, `message_expired`, `queue_full`)
+    failure_reason: str | None = None
     source_queue: str | None = None  # of a dead letter: where it came from
-    last_error: str | None = None
-    attributes: dict[str, str] = {}
-    group: str | None = None
-    first_received_at: EpochMs | None = None
-    max_attempts: int | None = None
-    ttl_ms: int | None = None
-    dead_letter_queue: str | None = None
-    dead_lettered_at: EpochMs | None = None
-    source_attempts: Count | None = None  # of a dead letter: how many it had where it came from
-    failures: tuple[Failure, ...] = ()  # its latest failed attempts
+    last_error: str | None = None  # the reason of its last nack
+    attributes: dict[str, str] = {}  # as they were sent
+    group: str | None = None  # as it was sent
+    first_received_at: EpochMs | None = None  # when it was first delivered, null if it never was
+    max_attempts: int | None = None  # the message's own, null where the queue's setting applies
+    ttl_ms: int | None = None  # the message's own, null where the queue's setting applies
+    dead_letter_queue: str | None = None  # the message's own, null where the queue's setting applies
+    dead_lettered_at: EpochMs | None = None  # of a dead letter: when it became one
+    source_attempts: Count | None = None  # of a dead letter: how many attempts it had where it came from
+    # its latest 20 failed attempts; of a dead letter also those before an earlier redrive
+    failures: tuple[Failure, ...] = ()
     bytes: Count = 0  # of content and attributes
     keyed: KeyInfo | None = None  # the key of a message that has one, or of a dead letter that had one
 
 
 class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):
-    """The pending message of a key, whatever its state. onceMore: the offer behind it while it is in process."""
+    """The pending message of a key, whatever its state."""
 
-    message: MessageInfo
-    once_more: OnceMore | None = None
+    message: MessageInfo  # as it is stored
+    once_more: OnceMore | None = None  # the offer that waits behind it while it is in process; null for none
 
 
 class KeyPage(Struct, frozen=True, rename="camel"):
-    """A page of pending messages with a key, by kind and key. next: the `after` of the next page; null at the end."""
+    """A page of pending messages with a key, by kind and key."""
 
-    messages: list[MessageInfo]
-    next: str | None = None
+    messages: list[MessageInfo]  # at most 4 MiB; there may be few although there is a next page
+    next: str | None = None  # the `after` of the next page; null at the end

@@ -11,10 +11,10 @@ from forq_trio.model.errors import InvalidRequest
 
 
 class NotEqual(Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Matches messages whose attribute has another value. orAbsent: also messages without the attribute."""
+    """Matches messages whose attribute has another value."""
 
-    value: str = msgspec.field(name="not")
-    or_absent: bool = False
+    value: str = msgspec.field(name="not")  # the value that it must not have
+    or_absent: bool = False  # also messages without the attribute
 
 
 class Condition(NamedTuple):

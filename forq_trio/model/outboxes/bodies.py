@@ -32,7 +32,7 @@ class SetAsideQuery(Query, frozen=True, kw_only=True):
 class SetAsidePage(Struct, frozen=True):
     """Messages that were set aside; empty at the end."""
 
-    messages: list[SetAside]
+    messages: list[SetAside]  # by id, at most 4 MiB of them
 
 
 class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,4 +44,4 @@ class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):
 class SetAsideCount(Struct, frozen=True):
     """How many of these ids were found."""
 
-    count: int
+    count: int  # of the ids that were given

@@ -11,19 +11,19 @@ from forq_trio.model.messages.new_message import NewMessage
 
 
 class RelayedMessage(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A message of an outbox. id: its number there, from 1; ids grow in the order of commit, and may have gaps."""
+    """A message of an outbox."""
 
-    id: int
-    queue: str
-    message: NewMessage
+    id: int  # its number there, from 1; ids grow in the order of commit, and may have gaps
+    queue: str  # to which it goes
+    message: NewMessage  # as a send has it
 
 
 class OutboxRefusal(Struct, frozen=True, gc=False):
-    """Why a message of an outbox was not stored: its id, and the code and sentence of the error that a send raises."""
+    """Why a message of an outbox was not stored."""
 
-    id: int
-    code: str
-    message: str
+    id: int  # of the message
+    code: str  # of the error that a send gets
+    message: str  # its sentence
 
     @classmethod
     def of(cls, id: int, error: ForqError) -> "OutboxRefusal":
@@ -34,7 +34,7 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
     """How far an outbox was relayed."""
 
     position: int  # the id of its last message that is stored, 0 for none
-    # the refusal of the next message, None if none was refused; later messages were not read
+    # the refusal of the next message, absent if none was refused; later messages were not read
     refused: OutboxRefusal | None = None
 
     def then(self, last: int, refused: OutboxRefusal | None) -> "OutboxPosition":

@@ -16,7 +16,7 @@ _NAME = "1 to 128 characters of A-Z a-z 0-9 . _ : -"
 class NamedStage(Stage, frozen=True, gc=False, forbid_unknown_fields=True):
     """A stage to publish, with the number of its pages."""
 
-    queue: str
+    queue: str  # in which its messages will be
     stage: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
     pages: Annotated[int, bounded(1, limits.STAGE_PAGES_MAX, "Its pages are numbered from 0.")]
 
@@ -33,15 +33,12 @@ class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What became of a publication.
+    """What became of a publication."""
 
-    published: false if the app had published this version, or a later one, before: nothing was done then. messages: how
-    many are in their queues. moving: not all of them are yet; repeat the call to wait on.
-    """
-
+    # false if the app had published this version, or a later one, before: nothing was done then
     published: bool
-    messages: Annotated[Count | None, LEFT_OUT] = None
-    moving: bool = False
+    messages: Annotated[Count | None, LEFT_OUT] = None  # how many are in their queues
+    moving: bool = False  # not all of them are yet; repeat the call to wait on
 
 
 class AppsQuery(Query, frozen=True, kw_only=True):
@@ -74,10 +71,10 @@ class PartitionsQuery(Query, frozen=True, kw_only=True):
 
 
 class AppPage(Struct, frozen=True, gc=False):
-    """Apps in the order of their last publications. next: the `after` of the next page, None at the end."""
+    """Apps in the order of their last publications."""
 
-    apps: list[PublishedVersion]
-    next: int | None = None
+    apps: list[PublishedVersion]  # at most `limit`
+    next: int | None = None  # the `after` of the next page, None at the end
 
 
 class ExportPage(Struct, frozen=True, gc=False):
@@ -88,14 +85,14 @@ class ExportPage(Struct, frozen=True, gc=False):
 
 
 class ExportRange(Struct, frozen=True, gc=False):
-    """A range of an export: the messages with a sequence above `after`, up to `until`."""
+    """A range of an export."""
 
-    after: int
-    until: int
+    after: int  # only messages with a sequence above this
+    until: int  # only messages with a sequence up to this
 
 
 class ExportPartitions(Struct, frozen=True, gc=False):
-    """Disjoint ranges that cover all messages of a queue, and how many these are."""
+    """Ranges of a queue."""
 
-    bounds: list[ExportRange]
-    messages: Count
+    bounds: list[ExportRange]  # disjoint, and cover all messages
+    messages: Count  # how many these are

@@ -25,10 +25,10 @@ class StagedPart(Struct, frozen=True, gc=False):
 
 
 class Staged(Struct, frozen=True, gc=False):
-    """A staged page: how many messages it has, and the bytes of their contents and attributes."""
+    """A staged page."""
 
-    messages: int
-    bytes: int
+    messages: int  # how many it has
+    bytes: int  # of their contents and attributes
 
 
 class Stage(Struct, frozen=True, gc=False):
@@ -49,16 +49,16 @@ class Published(Struct, frozen=True, gc=False):
 
 
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
-    """The last version that an app published, and when (epoch ms)."""
+    """The last version that an app published."""
 
-    app: str
-    version: int
-    published_at: int
+    app: str  # its name
+    version: int  # the last that it published
+    published_at: int  # when (epoch ms)
     once: bool = False  # its name is used for one job only
-    # the key that published it last: the name of an access token, "" for the server's secret, "?" if that was not
+    # the name of the access token that published it last, empty for the server's secret, `?` if that was not
     # stored
     made_by: str = ""
-    # the queues that it wrote, at most APP_QUEUES_MAX; if they were not stored, the glob of its key
+    # the latest 1,000 that it wrote; if they were not stored, the glob of its key
     queues: tuple[str, ...] = ()
 
 

@@ -91,17 +91,30 @@ class Order(StrEnum):
 class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """A delay that grows: initialMs x factor^(attempt - 1), at most maxMs, shortened by up to `jitter` of itself.
 
-    jitter: 0 for none, 1 for the whole delay. The share is computed from the message and its attempt, so that
-    messages which failed together do not come back together.
+    The share is computed from the message and its attempt, so that messages which failed together do not come back
+    together.
     """
 
     initial_ms: Annotated[int, _from_to(1, limits.NACK_DELAY_MS_MAX, "The delay after the first attempt.")]
     factor: Annotated[float, _from_to(1, limits.BACKOFF_FACTOR_MAX, "Growth from attempt to attempt.")] = 2.0
-    max_ms: Annotated[int, _from_to(1, limits.NACK_DELAY_MS_MAX, "The longest delay.")] = limits.HOUR_MS
-    jitter: Annotated[float, _from_to(0, 1, "The share of the delay that is random.")] = 0.0
+    max_ms: Annotated[
+        int, _from_to(1, limits.NACK_DELAY_MS_MAX, "The longest delay, at least `initialMs`.")
+    ] = limits.HOUR_MS
+    jitter: Annotated[
+        float, _from_to(0, 1, "The share of the delay that is random: 0 for none, 1 for the whole delay.")
+    ] = 0.0
 
 
-BackOff = tuple[int, ...] | ExponentialBackOff
+BackOff = (
+    Annotated[
+        tuple[Annotated[int, _from_to(0, limits.NACK_DELAY_MS_MAX, "In milliseconds.")], ...],
+        Meta(
+            description="The delay after each attempt; the last one for all later attempts.",
+            extra_json_schema={"minItems": 1, "maxItems": limits.BACKOFF_STEPS_MAX},
+        ),
+    ]
+    | ExponentialBackOff
+)
 """Delays in ms by attempt, the last one for all later attempts; or a formula."""
 
 
@@ -115,12 +128,12 @@ class RatePer(StrEnum):
 class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """A bucket of `count` tokens, refilled evenly within `periodMs`; a delivery takes one.
 
-    Within any time t at most count + t x count / periodMs messages are delivered. per: one bucket for the queue, or
-    one for each group; messages without a group take none then.
+    Within any time t at most count + t x count / periodMs messages are delivered.
     """
 
     count: Annotated[int, _from_to(1, limits.RATE_COUNT_MAX, "How many messages are delivered a period.")]
     period_ms: Annotated[int, _from_to(1, limits.RATE_PERIOD_MS_MAX, "The period, in milliseconds.")]
+    # one bucket for the queue, or one for each group; messages without a group take none then
     per: RatePer = RatePer.QUEUE
 
     def turn_ms(self, place: int, full_at_ms: int, now_ms: int) -> int:
@@ -359,24 +372,24 @@ class QueueTable(Struct, frozen=True, forbid_unknown_fields=True):
 class QueueSettings(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The settings of a queue; None for the default."""
+    """The settings of a queue, as they were set."""
 
-    lease_ms: int | None = None
-    delay_ms: int | None = None
-    ttl_ms: int | None = None
-    max_attempts: int | None = None
-    back_off: BackOff | None = None
-    dead_letter_queue: str | None = None
-    deduplication_window_ms: int | None = None
-    max_messages: int | None = None
-    max_bytes: int | None = None
-    overflow: Overflow | None = None
-    order: Order | None = None
-    group_in_flight_max: int | None = None
-    in_flight_max: int | None = None
-    rate: Rate | None = None
-    paused: bool = False  # changed only by Pause
-    table: QueueTable | None = None  # changed only by BindTable
+    lease_ms: int | None = None  # of a receive that names none
+    delay_ms: int | None = None  # before a message can be received
+    ttl_ms: int | None = None  # from when a message is due
+    max_attempts: int | None = None  # before a message fails
+    back_off: BackOff | None = None  # after a failed attempt
+    dead_letter_queue: str | None = None  # empty for none
+    deduplication_window_ms: int | None = None  # how long ids are remembered
+    max_messages: int | None = None  # in whatever state
+    max_bytes: int | None = None  # of content and attributes
+    overflow: Overflow | None = None  # what a send to a full queue does
+    order: Order | None = None  # of messages of a priority
+    group_in_flight_max: int | None = None  # of one group
+    in_flight_max: int | None = None  # of the queue
+    rate: Rate | None = None  # of deliveries
+    paused: bool = False  # only a pause changes it
+    table: QueueTable | None = None  # only a binding changes it
 
     def reset(self) -> "QueueSettings":
         """The default settings, but with the same pause and table, which are not settings."""
@@ -429,25 +442,27 @@ class SettingsOptions(TypedDict, total=False):
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
-    deadLetterQueue: "" for none. maxMessages, maxBytes, groupInFlightMax, inFlightMax, rate: null for none.
     Members that an older server does not know have a default, for its clients.
     """
 
-    lease_ms: int
-    delay_ms: int
-    ttl_ms: int
-    max_attempts: int
-    back_off: BackOff
-    dead_letter_queue: str
-    deduplication_window_ms: int
-    max_messages: int | None
-    max_bytes: int | None
+    lease_ms: int  # of a receive that names none
+    delay_ms: int  # before a message can be received
+    ttl_ms: int  # from when a message is due
+    max_attempts: int  # before a message fails
+    back_off: BackOff  # after a failed attempt
+    dead_letter_queue: str  # empty for none: what fails or expires is deleted
+    deduplication_window_ms: int  # how long ids are remembered
+    max_messages: int | None  # null for no bound
+    max_bytes: int | None  # of content and attributes; null for no bound
+    # what a send to a full queue does: fail (`reject`), or evict the oldest ready message of the lowest
+    # priority
     overflow: Overflow
+    # of a priority: the oldest first (`fifo`), the newest (`lifo`), or the one that was due first (`due`)
     order: Order
-    group_in_flight_max: int | None
-    in_flight_max: int | None = None
-    rate: Rate | None = None
-    paused: bool
+    group_in_flight_max: int | None  # null for no bound
+    in_flight_max: int | None = None  # null for no bound
+    rate: Rate | None = None  # null for no bound
+    paused: bool  # nothing is delivered until the queue is resumed
 
     @property
     def queue_rate(self) -> Rate | None:

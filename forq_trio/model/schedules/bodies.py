@@ -13,7 +13,13 @@ from forq_trio.model.values import bounded
 class SchedulesQuery(Query, frozen=True, kw_only=True):
     """A page of schedules."""
 
-    after: Annotated[str, Meta(description="Only schedules whose names come after this one.")] | None = None
+    after: (
+        Annotated[
+            str,
+            Meta(description="Only schedules whose names come after this one: `next` of the page before."),
+        ]
+        | None
+    ) = None
     limit: Annotated[int, bounded(1, limits.SCHEDULES_PAGE_MAX, "How many schedules at most.")] = (
         limits.SCHEDULES_PAGE_DEFAULT
     )
@@ -44,4 +50,4 @@ class NextRunsQuery(Query, frozen=True, kw_only=True):
 class NextRuns(Struct, frozen=True):
     """Nominal times to come."""
 
-    runs: list[NextRun]
+    runs: list[NextRun]  # from now on; fewer if the timing ends

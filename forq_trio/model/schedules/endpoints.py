@@ -4,7 +4,7 @@ from types import NoneType
 
 from forq_trio.model import errors
 from forq_trio.model.access.types import Scope
-from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint, declare_topic
 from forq_trio.model.messages.types import Produced
 from forq_trio.model.paths import PathParameter, declare_path, name_schema
 from forq_trio.model.schedules import bodies
@@ -17,8 +17,18 @@ from forq_trio.model.schedules.types import (
 )
 
 _TAG = "Schedules"
+declare_topic(
+    "Schedules",
+    "The server sends the message of a schedule at its times; docs/schedules.md says what it promises. "
+    "A token needs the scope `schedule` for the queue of the schedule, and `produce` on it for whatever "
+    "lets it send: to save, resume or run it. Reading takes `browse` on the queue.",
+)
 declare_path(
-    schedule=PathParameter("The schedule's name.", name_schema("A-Za-z0-9._-", 128), errors.InvalidSchedule)
+    schedule=PathParameter(
+        "The schedule's name: 1 to 128 characters of A-Z a-z 0-9 . _ -, but not . or .. alone.",
+        name_schema("A-Za-z0-9._-", 128),
+        errors.InvalidSchedule,
+    )
 )
 LIST_SCHEDULES = Endpoint(
     "GET",
@@ -27,8 +37,8 @@ LIST_SCHEDULES = Endpoint(
     name="listSchedules",
     tag=_TAG,
     summary="All schedules, page by page",
-    description="A key for some queues sees only schedules that send to one of them: then a page may have "
-    "fewer than `limit` although more follow.",
+    description="A key for some queues sees only schedules that send to one of them: then a page may have fewer than "
+    "`limit` although more follow.",
     query=bodies.SchedulesQuery,
     answers=(Answer(200, "The schedules by name.", SchedulePage),),
     errors=(errors.InvalidContent, *READ_ERRORS),
@@ -40,9 +50,13 @@ SAVE_SCHEDULE = Endpoint(
     name="saveSchedule",
     tag=_TAG,
     summary="Make a schedule, or change one",
-    description="The body is the whole schedule: what it leaves out gets its default, except `paused`, which "
-    "stays. The token needs the scope `produce` for the queue, too. If the timing changes, the next run is "
-    "computed from now on.",
+    description="The body is the whole schedule: what it leaves out gets its default, except `paused`, which stays. A "
+    "token needs the scope `produce` for the queue, too. If the timing changes, the next run is computed "
+    "from now on. With `onlyNew` a name that is taken is refused with 409 `conflict.schedule_exists`.\n\n"
+    "The answer has neither the message nor the results of the runs: those take the scope `browse`, with "
+    "a GET (docs/access.md#what-a-change-answers). A cron expression that is not valid is refused with "
+    "its `place`: `field` is the number of its field, from 1 (0: the whole), `from` and `to` are its "
+    "characters, from 0 and without the one at `to`, and `allowed` says what may be there.",
     query=bodies.SaveScheduleQuery,
     body=NewSchedule,
     answers=(Answer(200, "The schedule as it is stored.", ChangedSchedule),),
@@ -62,6 +76,7 @@ SHOW_SCHEDULE = Endpoint(
     name="showSchedule",
     tag=_TAG,
     summary="One schedule, its next runs, and the results of the last ones",
+    description="With its message and all other members.",
     query=bodies.ScheduleQuery,
     answers=(Answer(200, "The schedule.", ScheduleDetails),),
     errors=(errors.ScheduleNotFound, *READ_ERRORS),
@@ -84,8 +99,8 @@ PAUSE_SCHEDULE = Endpoint(
     name="pauseSchedule",
     tag=_TAG,
     summary="Pause a schedule until it is resumed",
-    description="Its runs until then are neither sent later nor counted as missed. A schedule that is paused "
-    "already stays as it is.",
+    description="Its runs until then are neither sent later nor counted as missed. A schedule that is paused already "
+    "stays as it is. The answer is that of a save.",
     takes_nothing=True,
     answers=(Answer(200, "The schedule.", ChangedSchedule),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
@@ -97,7 +112,8 @@ RESUME_SCHEDULE = Endpoint(
     name="resumeSchedule",
     tag=_TAG,
     summary="End the pause of a schedule",
-    description="It goes on with its next run from now. The token needs the scope `produce` for the queue, too.",
+    description="It goes on with its next run from now. The token needs the scope `produce` for the queue, too. The "
+    "answer is that of a save.",
     takes_nothing=True,
     answers=(Answer(200, "The schedule.", ChangedSchedule),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
@@ -122,8 +138,8 @@ NEXT_RUNS = Endpoint(
     name="nextRuns",
     tag=_TAG,
     summary="The next runs that a timing would have",
-    description="Nothing is stored. The answer says in words what the timing means, and where a clock change "
-    "moves a run.",
+    description="Nothing is stored. `note` says where a clock change moves a run. A token needs the scope `schedule`, "
+    "for whatever queue.",
     query=bodies.NextRunsQuery,
     body=Timing,
     answers=(Answer(200, "The runs from now on; fewer if the timing ends.", bodies.NextRuns),),

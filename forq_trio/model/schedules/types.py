@@ -25,7 +25,7 @@ from forq_trio.model.messages.new_message import (
     Priority,
     TtlMs,
 )
-from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
+from forq_trio.model.values import Count, EpochMs, Uuid, text_up_to, up_to
 
 
 class ScheduleOption(Declared, frozen=True, kw_only=True):
@@ -127,16 +127,16 @@ class Timing(
     """When a schedule runs: exactly one of cron, every and daily.
 
     If a clock change skips a local time, its run is at the first instant after the change. If it repeats a local time,
-    there is one run, at the first of the two.
+    there is one run, at the first of the two. docs/schedules.md explains the members.
     """
 
-    cron: Cron | None = None
-    every: Every | None = None
-    daily: Daily | None = None
+    cron: Cron | None = None  # null: not by cron
+    every: Every | None = None  # null: not by an interval
+    daily: Daily | None = None  # 1 to 100 different times; null: not by times of a day
     time_zone: TimeZone = "UTC"
-    jitter: Jitter | None = None
-    start: Start | None = None
-    end: End | None = None
+    jitter: Jitter | None = None  # null: none
+    start: Start | None = None  # null: from now on
+    end: End | None = None  # null: never
 
     @property
     def every_ms(self) -> int | None:
@@ -160,7 +160,7 @@ def duration_of(member: str, text: str) -> int:
 class NewSchedule(Timing, frozen=True, kw_only=True):
     """A schedule to save: its timing, and the message of its runs, with the options that a message has."""
 
-    queue: str  # where the message is sent
+    queue: str  # to which its runs send
     content: Content
     priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
@@ -168,9 +168,14 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
     group: Group | None = None
     max_attempts: MaxAttempts | None = None
     dead_letter_queue: DeadLetterQueue | None = None
+    # which runs are sent later of those that were missed while no server ran: none (`skip`), only the last
+    # one that is due (`last`), or all, at most the last 1,000 (`all`)
     missed: Missed = "last"
+    # what a run does while the message of an earlier run is in its queue: `send` its own anyway, or `skip` it
     while_pending: WhilePending = "send"
-    paused: bool | None = None  # whether it is paused; null leaves it as it is, and a new schedule is not paused
+    paused: bool | None = (
+        None  # whether it is paused; null leaves it as it is, and a new schedule is not paused
+    )
 
     @property
     def timing(self) -> Timing:
@@ -201,15 +206,16 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """The stored result of a run."""
 
     nominal: EpochMs | None  # its nominal time, null for a run by hand
+    # `skipped`: the message of an earlier run was still in the queue. `missed`: nothing ran at its time.
+    # `refused`: the queue did not take its message. `by_hand`: somebody sent it
     result: RunResult
-    # 1, or the number of missed runs that this stands for; `nominal` is then the last of them, and the reason says if
-    # there may be more
+    # 1, or the number of missed runs that this stands for; `nominal` is then the last of them, and the reason
+    # says if there may be more
     runs: Count = 1
     at: EpochMs  # when this was recorded
     late_ms: Count = 0  # how much later than its time with jitter
-    # this and the next: of its message, or of the one that was still pending; null for none
-    message_id: str | None = None
-    sequence: int | None = None
+    message_id: Uuid | None = None  # of its message, or of the one that was still pending; null for none
+    sequence: int | None = None  # of the same message
     reason: str | None = None  # why no message was sent, null for one that was
 
 
@@ -221,13 +227,13 @@ def is_dropped(run: SavedRun) -> bool:
 class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
     """A schedule as it is stored."""
 
-    name: str
-    paused: bool = False
-    paused_at: EpochMs | None = None
-    paused_by: str | None = None
-    made_at: EpochMs
+    name: str  # 1-128 characters of A-Z a-z 0-9 . _ -
+    paused: bool = False  # no run is sent until it is resumed
+    paused_at: EpochMs | None = None  # since when; null while it is not paused
+    paused_by: str | None = None  # the name of the access token, null for the server's secret
+    made_at: EpochMs  # when it was first saved
     made_by: str | None = None  # the name of the access token, null for the server's secret
-    updated_at: EpochMs
+    updated_at: EpochMs  # when it was last changed
     # the nominal time of the next run; null while it is paused, or if there is none any more
     next_run: EpochMs | None = None
     last_run: SavedRun | None = None  # null before the first
@@ -236,19 +242,20 @@ class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forb
 class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
     """A schedule as the caller who saves, pauses or resumes it sees it: without its message and results of runs.
 
-    Those need `browse`; the method `schedule` shows them. The members are those of `Schedule`.
+    Those need `browse`, and are shown with the schedule. The members are those of `Schedule`.
     """
 
-    name: str
-    queue: str
-    missed: Missed
-    while_pending: WhilePending
-    paused: bool
-    paused_at: EpochMs | None
-    paused_by: str | None
-    made_at: EpochMs
-    made_by: str | None
-    updated_at: EpochMs
+    name: str  # as in its path
+    queue: str  # to which its runs send
+    missed: Missed  # which missed runs are sent later
+    while_pending: WhilePending  # what a run does while the message of an earlier run is in its queue
+    paused: bool  # no run is sent until it is resumed
+    paused_at: EpochMs | None  # since when; null while it is not paused
+    paused_by: str | None  # the name of the access token, null for the server's secret
+    made_at: EpochMs  # when it was first saved
+    made_by: str | None  # the name of the access token, null for the server's secret
+    updated_at: EpochMs  # when it was last changed
+    # the nominal time of the next run; null while it is paused, or if there is none any more
     next_run: EpochMs | None
 
 
@@ -263,24 +270,24 @@ class ScheduleTotals(Struct, frozen=True, gc=False):
 class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
     """A nominal time to come."""
 
-    at: EpochMs
+    at: EpochMs  # the nominal time
     local: str  # in the schedule's time zone, as ISO 8601 with its offset
-    note: str | None = None  # a sentence if a clock change moves or repeats it, else null
+    note: str | None = None  # a sentence if a clock change moves or repeats it, else absent
 
 
 class ScheduleDetails(Struct, frozen=True, rename="camel"):
-    """A schedule with its next five runs, even while it is paused, and the results of the latest ones, newest first."""
+    """A schedule, with what comes and what was."""
 
-    schedule: Schedule
-    next_runs: tuple[NextRun, ...]
-    runs: tuple[SavedRun, ...]
+    schedule: Schedule  # with its message
+    next_runs: tuple[NextRun, ...]  # the next five, even while it is paused
+    runs: tuple[SavedRun, ...]  # the results of the latest ones, newest first
 
 
 class SchedulePage(Struct, frozen=True, gc=False):
-    """Schedules by name. next: the `after` of the next page, null at the end."""
+    """Schedules by name."""
 
-    schedules: list[Schedule]
-    next: str | None = None
+    schedules: list[Schedule]  # at most `limit`
+    next: str | None = None  # the `after` of the next page, null at the end
 
 
 def check_schedule_name(name: str) -> str:

@@ -12,9 +12,9 @@ class JobRun(Struct, frozen=True, rename="camel"):
 
     job: str  # its name
     at: EpochMs  # when it began
-    took_ms: float
-    result: str  # in words, or why it failed; cut off after PROCESS_RESULT_LENGTH_MAX
-    failed: bool = False
+    took_ms: float  # how long it took
+    result: str  # in words, or why it failed; at most 80 characters
+    failed: bool = False  # it did not do its work
 
 
 class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -23,17 +23,19 @@ class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
     id: str  # made at its start
     name: str  # of its host
     process: Count  # its process id on the host
-    version: str
-    started_at: EpochMs
+    version: str  # of its program
+    started_at: EpochMs  # when it started
     last_batch_at: EpochMs | None = None  # when it last changed something in the database
     connections: Count | None = None  # open to its API; None if it serves none
     waiting: Count = 0  # consumers that wait in it
     running: tuple[str, ...] = ()  # the jobs that run now, by their titles
-    gate_wait_ms: float | None = None  # how long its batches waited for those of other processes
-    # how old the batches of others were when it took them over. This and the one before: the 99th percentile of five
-    # minutes, None without any
+    # how long its batches waited for those of other processes: the 99th percentile of five minutes, None
+    # without any
+    gate_wait_ms: float | None = None
+    # how old the batches of others were when it took them over: the 99th percentile of five minutes, None
+    # without any
     lag_ms: float | None = None
-    ran: tuple[JobRun, ...] = ()  # its jobs that have run
+    ran: tuple[JobRun, ...] = ()  # the latest run of each of its jobs
 
 
 class HeardProcess(Struct, frozen=True, gc=False):
@@ -49,7 +51,7 @@ class ProcessInfo(ProcessReport, frozen=True, kw_only=True, rename="camel"):
 
     address: str | None  # where the database sees it; None on the same machine
     heard_at: EpochMs  # when it last reported
-    silent: bool  # nothing was heard for PROCESS_SILENT_MS
+    silent: bool  # nothing was heard for 15 seconds
     here: bool  # it is the process that answers
 
 

@@ -14,10 +14,10 @@ class WorkerState(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     """What a worker says of itself; its id is in the path."""
 
     name: Annotated[str, text_up_to(limits.WORKER_NAME_LENGTH_MAX, "What it is called.")]
-    host: str
-    version: str
-    process: Count
-    started_at: EpochMs
+    host: str  # on which machine it runs
+    version: str  # of its program
+    process: Count  # its process id on the host
+    started_at: EpochMs  # when it started
     queues: Annotated[list[WorkerQueue], up_to(limits.WORKER_QUEUES_MAX, "Each queue once.")]
 
     @classmethod
@@ -43,4 +43,4 @@ class WorkersQuery(Query, frozen=True, kw_only=True):
 class WorkerList(Struct, frozen=True):
     """The workers that are known, silent ones too."""
 
-    workers: list[WorkerInfo]
+    workers: list[WorkerInfo]  # in queues that the key covers

@@ -4,11 +4,16 @@ from types import NoneType
 
 from forq_trio.model import errors
 from forq_trio.model.access.types import Scope
-from forq_trio.model.endpoint import Answer, Endpoint
+from forq_trio.model.endpoint import Answer, Endpoint, declare_topic
 from forq_trio.model.paths import PathParameter, declare_path
 from forq_trio.model.workers import bodies
 
 _TAG = "Workers"
+declare_topic(
+    "Workers",
+    "A worker reports what it does, so that pages, `forq workers` and metrics can show who is there. "
+    "`forq_trio.worker` does this by itself.",
+)
 declare_path(
     workerId=PathParameter(
         "The id that the worker made at its start.",
@@ -23,9 +28,11 @@ REPORT_WORKER = Endpoint(
     name="reportWorker",
     tag=_TAG,
     summary="Report what a worker does",
-    description="A worker reports at its start, and then every 5 seconds. The token needs the scope `consume` "
-    "for each queue that it names. Nothing is stored: after a restart the server knows a worker from its next "
-    "report on.",
+    description="A worker reports at its start, and then every 5 seconds, at most 512 KiB. `workerId` is a UUID that "
+    "it made at its start. The token needs the scope `consume` for each queue that it names. Nothing is "
+    "stored: after a restart the server knows a worker from its next report on. Of a report the server "
+    "keeps the oldest 500 messages in process. 403 `forbidden` if another key reported this id. At most "
+    "2,000 workers are known, and 500 of one token: 409 `conflict.too_many_workers`.",
     body=bodies.WorkerState,
     answers=(Answer(204, "The server has the report.", NoneType),),
     errors=(errors.TooManyWorkers, errors.InvalidQueueName, errors.MalformedMessageId, errors.OutOfRange),
@@ -37,7 +44,8 @@ FORGET_WORKER = Endpoint(
     name="forgetWorker",
     tag=_TAG,
     summary="Forget a worker that ends",
-    description="Only the key that reported it, and the server's secret, may forget it.",
+    description="204 also if it was not known. Only the key that reported it, and the server's secret, may forget it: "
+    "403 `forbidden`.",
     answers=(Answer(204, "The server does not know the worker, or no longer.", NoneType),),
 )
 LIST_WORKERS = Endpoint(
@@ -47,7 +55,8 @@ LIST_WORKERS = Endpoint(
     name="listWorkers",
     tag=_TAG,
     summary="The workers that are known",
-    description="Silent ones are listed, too, until their leases have ended, and for at least a minute.",
+    description="A worker is silent if nothing was heard from it for 15 seconds. Silent ones are listed, too, until "
+    "nothing was heard for a minute and the leases that they named have ended.",
     query=bodies.WorkersQuery,
     answers=(Answer(200, "What is known of them in queues that the key covers.", bodies.WorkerList),),
     errors=(errors.InvalidQueueName,),

@@ -11,54 +11,53 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_is_list, check_range, check_text
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.messages.types import check_message_id, check_queue_name, is_message_id
-from forq_trio.model.values import EpochMs
+from forq_trio.model.values import EpochMs, Uuid
 
 
 class HeldMessage(Struct, frozen=True, rename="camel"):
     """A message that a worker has in process."""
 
-    message_id: str
-    sequence: int
+    message_id: Uuid  # which one
+    sequence: int  # of the message
     since: EpochMs  # when the worker got it
     attempt: int  # from 1
-    lease_until: EpochMs
+    lease_until: EpochMs  # when its lease ends
 
 
 class WorkerQueue(Struct, frozen=True, rename="camel"):
     """What a worker does in one queue."""
 
-    queue: str
+    queue: str  # which one
     slots: int  # how many handlers may run
     busy: int = 0  # messages in process; with batches there may be more than slots
-    handled: int = 0  # this and the next: since its start
-    failed: int = 0
-    # the messages in process, oldest first, at most WORKER_QUEUE_HOLDS_MAX
-    holds: tuple[HeldMessage, ...] = ()
+    handled: int = 0  # messages since its start
+    failed: int = 0  # messages since its start
+    holds: tuple[HeldMessage, ...] = ()  # the messages in process, oldest first, at most 100
 
 
 class WorkerReport(Struct, frozen=True, rename="camel"):
     """The report of a worker about itself."""
 
-    id: str  # a UUID that it made at its start
-    name: str
-    host: str
-    version: str
+    id: Uuid  # a UUID that it made at its start
+    name: str  # what it is called
+    host: str  # on which machine it runs
+    version: str  # of its program
     process: int  # its process id on the host
-    started_at: EpochMs
-    queues: tuple[WorkerQueue, ...]
+    started_at: EpochMs  # when it started
+    queues: tuple[WorkerQueue, ...]  # what it does in each
 
 
 class WorkerInfo(Struct, frozen=True, rename="camel"):
     """What is known about a worker."""
 
-    report: WorkerReport
+    report: WorkerReport  # the latest
     heard_at: EpochMs  # when it last reported
     handled_per_minute: int  # how many messages it handled in the last minute; 0 for a silent worker
-    silent: bool  # nothing was heard for WORKER_SILENT_MS
-    all_busy_since: EpochMs | None  # since when all of its slots are busy, None while one is free
-    made_by: str  # the name of the token that it reports with, "" for the server's secret
+    silent: bool  # nothing was heard for 15 seconds
+    all_busy_since: EpochMs | None  # since when all of its slots are busy (epoch ms), None while one is free
+    made_by: str  # the name of the token that it reports with, empty for the server's secret
     queue_per_minute: dict[str, int] = {}  # how many messages it handled in the last minute, by queue
-    # since when all of its slots in a queue are busy; without queues that have a free slot
+    # since when all of its slots in a queue are busy (epoch ms); without queues that have a free slot
     queue_busy_since: dict[str, int] = {}
 
     def per_minute_of(self, queue: str) -> int:

@@ -2,14 +2,14 @@
 
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.in_process import in_process_server
-from support.programs import run_program
-from support.real_server import environment
+from support.programs import INSTALLED, path_to_package, python_of, run_program
+from support.real_server import environment, real_server
 
 ROOT = Path(__file__).parents[3]
 PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("python.md", "embedding.md"))
@@ -25,22 +25,17 @@ PRINTED = {
     "Embedding": r"hello\n",
     "Embedding under asyncio": r"hello\n",
     "Embedding in a blocking program": r"hello\n",
+    "Metrics": r"1\.0\n",
     "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
     "Keys": r"created\nupdated\n\[\('customer/41', '2'\), \('customer/42', '3'\)\]\n4\n",
     "Publishing and exports": r"True 1\n\[.one., .two., .three.\]\n",
     "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
 }
-SHORT = (
-    "Blocking",
-    "trio",
-    "asyncio",
-    "Embedding",
-    "Embedding under asyncio",
-    "Embedding in a blocking program",
-)
 STATEMENTS_MAX = 15
 FIXTURES = ("Testing", "Testing under asyncio")
+EMBEDDED = ("Embedding", "Embedding under asyncio", "Embedding in a blocking program")
+SHORT = ("Blocking", "trio", "asyncio", *EMBEDDED)
 
 
 def test_every_program_is_run() -> None:
@@ -58,11 +53,11 @@ def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
     (tmp_path / "test_reminders.py").write_text(PROGRAMS[name], encoding="utf-8")
     run = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-q", "-W", "error", "--strict-markers"),
+            *(python_of("embed"), "-m", "pytest", "-q", "-W", "error", "--strict-markers"),
             *("-p", "no:schemathesis", tmp_path),  # its import takes 0.9 s; no application has it
         ],
         cwd=tmp_path,
-        env=environment(PYTHONPATH=str(ROOT)),
+        env=environment(**path_to_package()),
         capture_output=True,
         text=True,
         timeout=120,
@@ -72,13 +67,19 @@ def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def url():
-    with in_process_server() as url:
-        yield url
+def url(tmp_path_factory) -> Iterator[str]:
+    if INSTALLED:
+        database = tmp_path_factory.mktemp("server") / "forq.db"
+        with real_server(database, python=(python_of("server"), "-P")) as server:
+            yield server.url
+    else:
+        with in_process_server() as url:
+            yield url
 
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_runs(name: str, url: str, tmp_path: Path) -> None:
-    run = run_program(PROGRAMS[name], tmp_path, FORQ_URL=url)
+    extra = "embed" if name in EMBEDDED else "client"
+    run = run_program(PROGRAMS[name], tmp_path, extra, FORQ_URL=url)
     assert (run.returncode, run.stderr) == (0, "")
     assert re.fullmatch(PRINTED[name], run.stdout), run.stdout

@@ -2,8 +2,9 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+from support.programs import path_to_package, python_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -11,9 +12,9 @@ ROOT = Path(__file__).parents[3]
 def test_the_programs_in_the_readme_run(tmp_path) -> None:
     embedded, worker = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", f"{embedded}\n{worker}"],
+        [python_of("embed"), "-W", "error", "-c", f"{embedded}\n{worker}"],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
+        env=path_to_package(),
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,4 +1,4 @@
-"""Every scope on every route, as docs/api.md says it below the heading of each: one without it fails a test."""
+"""Every scope on every route, as the reference says it below the heading of each: one without it fails a test."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,8 @@ from support.forq_api import Api
 
 from .conftest import Tokens, is_forbidden, missing
 
-DOCS = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
+PAGES = (Path(__file__).parents[3] / "docs" / "reference").glob("http*.md")
+DOCS = "".join(path.read_text(encoding="utf-8") for path in sorted(PAGES))
 SCOPES = dict(re.findall(r"^### ([A-Z]+ /\S+)\n\nScope: `(\w+)`$", DOCS, re.MULTILINE))
 ID = "01890000-0000-7000-8000-000000000000"
 UNKNOWN_WORKER = "01890000-0000-7000-8000-000000000001"

@@ -103,12 +103,15 @@ async def test_every_route_is_described_wholly(api: Api, document: dict):
             ("401" in described["responses"]) == ("429" in described["responses"]) == (route.gate is not None)
         )
         for status, reasons in possible_errors(route).items():
-            text = msgspec.json.encode(described["responses"][str(status)]).decode()
+            response = described["responses"][str(status)]
+            if "$ref" in response:
+                response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
+            text = msgspec.json.encode(response).decode()
             assert all(reason.code in text for reason in reasons)
 
 
 def test_every_code_but_those_of_no_route_is_in_it(document: dict):
-    text = msgspec.json.encode(document["paths"]).decode()
+    text = msgspec.json.encode([document["paths"], document["components"]["responses"]]).decode()
     elsewhere = {"not_found.path", "method_not_allowed"}
     assert {code for code in REASONS if f"`{code}`" not in text} == elsewhere
 
@@ -158,8 +161,10 @@ async def test_an_error_that_is_not_listed_fails_the_test():
 BOUNDS = [
     ("ReceiveRequest", "max", {"minimum": 1, "maximum": 100, "default": 1}),
     ("ReceiveRequest", "waitMs", {"minimum": 0, "maximum": 30_000, "default": 0}),
+    ("ReceiveRequest", "where", {"maxProperties": 10}),
     ("ReceiveRequest", "leaseMs", {"minimum": 0, "maximum": 43_200_000}),
     ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
+    ("SettingsChange", "backOff", {"minItems": 1, "maxItems": 100}),
     ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
     ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
     ("NewMessages", "messages", {"maxItems": 1_000}),

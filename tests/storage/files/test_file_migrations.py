@@ -1,6 +1,8 @@
 """Migrations are ordered, checksummed and forward-only; a file that had others is refused."""
 
+import re
 from contextlib import closing
+from pathlib import Path
 
 import apsw
 import pytest
@@ -17,7 +19,10 @@ from support.batches import do
 from support.words import send
 
 NEVER_CHANGED = {
-    "sqlite": {23: "e210179cbbbdce24b8d65938ef2636c17b0a70a00341b2a63ef463d1a5bdf4f4"},
+    "sqlite": {
+        23: "e210179cbbbdce24b8d65938ef2636c17b0a70a00341b2a63ef463d1a5bdf4f4",
+        24: "67bf67a4aeec803255806e0cf4b747facfce2ac556d1671ba14f6c020019ed95",
+    },
     "postgres": {11: "ae51096b9a8c84ce43f65e1ab35d26795aef53176ad41cc8f597476398b3854f"},
 }
 """The checksums of the migrations that databases have had; a later one is added with its release."""
@@ -39,6 +44,17 @@ def test_what_databases_have_had_is_as_it_was(engine) -> None:
     known = load(f"forq_trio.storage.{engine}")
     assert {each.version: each.checksum for each in known if each.version in never_changed} == never_changed
     assert known[0].version in never_changed
+
+
+@pytest.mark.parametrize(("engine", "column"), [("sqlite", 0), ("postgres", 1)])
+def test_every_migration_of_a_release_has_its_checksum(engine, column) -> None:
+    """docs/upgrading.md says which tables each release has."""
+    page = (Path(__file__).parents[3] / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d+\.\d+\.\d+ \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    released = max(int(row[column]) for row in rows)
+    assert released in NEVER_CHANGED[engine]
+    known = load(f"forq_trio.storage.{engine}")
+    assert {each.version for each in known if each.version <= released} == NEVER_CHANGED[engine].keys()
 
 
 @pytest.mark.parametrize(

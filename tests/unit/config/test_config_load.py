@@ -132,7 +132,7 @@ def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
         "log_level": "error",
         "log_format": "json",
     }
-    left_out = {"tls_cert", "tls_key", "db_url", "db_listen_url", "db_replica_url"}
+    left_out = {"auth_secret_file", "tls_cert", "tls_key", "db_url", "db_listen_url", "db_replica_url"}
     assert values.keys() | left_out == SETTINGS.keys()
     text = "".join(
         f"{SETTINGS[name].section}.{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}\n"
@@ -186,7 +186,7 @@ def test_an_empty_variable_counts_as_not_set():
 
 def test_everything_that_is_wrong_is_named_at_once(tmp_path: Path):
     toml = file_with(
-        tmp_path, "[server]\nauth_secert = 'x'\napi_addr = 8080\n[quue]\n[log]\nlog_level = ['info']\n"
+        tmp_path, "[server]\nauth_secert = 'x'\napi_addr = 80800\n[quue]\n[log]\nlog_level = ['info']\n"
     )
     environ = {
         "FORQ_AUTH_SECRET": "hunter2",
@@ -232,7 +232,7 @@ def test_an_unknown_variable_is_told_its_nearest(variable: str, nearest: str):
 
 def test_an_unknown_variable_without_a_near_one_is_told_all():
     (warning,) = load(environ=MINIMAL | {"FORQ_QQQQQQQQ": "x"}).warnings
-    assert "known: FORQ_AUTH_SECRET, FORQ_ENV, " in warning
+    assert "known: FORQ_AUTH_SECRET, FORQ_AUTH_SECRET_FILE, FORQ_ENV, " in warning
 
 
 @pytest.mark.parametrize(

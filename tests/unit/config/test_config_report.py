@@ -89,9 +89,8 @@ def test_the_example_is_valid_and_holds_the_defaults(tmp_path: Path):
     assert {(section, key) for section, keys in document.items() for key in keys} == {
         (setting.section, name) for name, setting in SETTINGS.items()
     }
-    without_places = re.sub(
-        r"^(db_path|db_(listen_|replica_)?url|backup_dir|tls_\w+) = .*$", "", uncommented, flags=re.MULTILINE
-    )
+    places = r"auth_secret_file|db_path|db_(listen_|replica_)?url|backup_dir|tls_\w+"
+    without_places = re.sub(rf"^({places}) = .*$", "", uncommented, flags=re.MULTILINE)
     without_places = without_places.replace('secret = ""', f'secret = "{SECRET}"')
     assert (
         load(environ={}, file=_written(tmp_path, without_places)).config

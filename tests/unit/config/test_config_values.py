@@ -1,13 +1,14 @@
 """Values of single settings: addresses, secrets, URLs of databases, booleans and numbers."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from forq_trio.config.load import load
 from forq_trio.model import limits
-from support.config_problems import MINIMAL, file_with, problems
+from support.config_problems import MINIMAL, OTHER_SECRET, SECRET, file_with, problems
 
 
 @pytest.mark.parametrize(
@@ -26,11 +27,22 @@ def test_addresses(text: str, address: tuple[str, int]):
     assert str(parsed) == text
 
 
+@pytest.mark.parametrize("text", ["8080", "0", "65535"])
+def test_a_port_alone_is_one_of_localhost(text: str, tmp_path: Path):
+    address = ("localhost", int(text))
+    assert load(environ=MINIMAL | {"FORQ_API_ADDR": text}).config.api_addr == address
+    assert load({"ui_addr": text, "api_addr": ":1"}, MINIMAL).config.ui_addr == address
+    for value in (text, f'"{text}"'):
+        toml = file_with(tmp_path, f"[server]\napi_addr = {value}\nui_addr = 8082\n")
+        assert load(environ=MINIMAL | {"FORQ_CONFIG": str(toml)}).config.api_addr == address
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "localhost",
-        "8080",
+        "65536",
+        "٣",
         "localhost:",
         "localhost:http",
         "a:65536",
@@ -49,7 +61,9 @@ def test_addresses(text: str, address: tuple[str, int]):
 def test_what_is_no_address(text: str):
     (problem,) = problems(MINIMAL | {"FORQ_API_ADDR": text})
     assert problem.startswith(f"FORQ_API_ADDR: {text!r} ")
-    assert problem.endswith("; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one")
+    assert problem.endswith(
+        "; allowed: port (of localhost), host:port, :port or [IPv6]:port, with port 0 for any free one"
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,3 +121,29 @@ def test_hours_at_both_bounds():
     environ = MINIMAL | {"FORQ_DLQ_TTL_HOURS": str(limits.TTL_HOURS_MAX), "FORQ_QUEUE_TTL_HOURS": "1"}
     config = load(environ=environ).config
     assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (1, limits.TTL_HOURS_MAX)
+
+
+def test_the_secret_may_be_in_a_file_of_its_own(tmp_path: Path):
+    (tmp_path / "secret").write_text(f"{SECRET}\n", encoding="utf-8")
+    toml = file_with(tmp_path, f"[server]\nauth_secret_file = '{tmp_path}/secret'\n")
+    loaded = load({}, {}, toml)
+    assert loaded.config.auth_secret == SECRET
+    assert loaded.sources["auth_secret"] == f"{toml} [server] auth_secret_file"
+    given = {"FORQ_AUTH_SECRET": OTHER_SECRET}
+    assert load({}, given, toml).config.auth_secret == OTHER_SECRET
+    assert load({"auth_secret_file": f"{tmp_path}/secret"}, given).config.auth_secret == SECRET
+
+
+def test_what_is_wrong_with_the_file_of_the_secret(tmp_path: Path):
+    file, fifo, short = tmp_path / "none", tmp_path / "fifo", tmp_path / "short"
+    os.mkfifo(fifo)
+    short.write_text("geheim\n", encoding="utf-8")
+    for path in (file, fifo):
+        problem, missing = problems({"FORQ_AUTH_SECRET_FILE": str(path)})
+        assert problem.startswith(f"FORQ_AUTH_SECRET_FILE: '{path}' is not a file")
+        assert "is not set" in missing
+    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short)})
+    assert problem.startswith("FORQ_AUTH_SECRET_FILE: has only 6 characters")
+    assert "geheim" not in problem
+    (problem,) = problems({"FORQ_AUTH_SECRET_FILE": str(short), "FORQ_AUTH_SECRET": SECRET})
+    assert problem == "FORQ_AUTH_SECRET_FILE: FORQ_AUTH_SECRET is set, too; allowed: one of the two"

@@ -1,22 +1,27 @@
 """Handlers that post: what is sent, what an answer means, and where no connection is made."""
 
+import re
 import socket
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 import trio
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from forq_trio.client import aio_waits
 from forq_trio.model import limits
 from forq_trio.worker import post_connection
 from forq_trio.worker.outcomes import Discard, Retry
 from forq_trio.worker.post_connection import PrivateAddress
-from forq_trio.worker.posting import PostFailed, post_handler, retry_after_seconds, signature
+from forq_trio.worker.posting import PostFailed, post_handler, retry_after_seconds
+from forq_trio.worker.webhooks import read_keys, signed_headers
 
 from .fake_jobs import job_of
 
 NOW = 1_700_000_000.0
+KEYS = [f"whsec_{b64encode(bytes([number]) * 32).decode()}" for number in (1, 2)]
 
 
 class Receiver:
@@ -72,7 +77,7 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
 async def test_a_success_returns_and_the_request_has_all_of_the_message():
     async with receiver() as there:
         url = there.url.replace("//", "//user:pass@") + "/hook/?a=1#here"
-        handler = post_handler(url, allow_private=True, signing_key=b"key", now=lambda: NOW)
+        handler = post_handler(url, allow_private=True, signing_keys=KEYS[:1], now=lambda: NOW)
         job = job_of('{"a": 1}', **{"trace id": "ü\r\nX-Evil: 1", "b": "plain"})
         await handler(job.content, job)
     assert there.head.splitlines()[0] == "POST /hook/?a=1 HTTP/1.1"
@@ -87,14 +92,59 @@ async def test_a_success_returns_and_the_request_has_all_of_the_message():
     assert there.header("Forq-Attribute-Trace-Id") == "%C3%BC%0D%0AX-Evil:%201"
     assert there.header("Forq-Attribute-B") == "plain"
     assert "\nX-Evil" not in there.head
-    assert there.header("Forq-Timestamp") == "1700000000"
-    assert there.header("Forq-Signature") == signature(b"key", "1700000000", job.id, there.body)
+    assert there.header("webhook-id") == job.id
+    assert there.header("webhook-timestamp") == "1700000000"
+    assert re.fullmatch(r"v1,[A-Za-z0-9+/]{43}=", there.header("webhook-signature"))
+
+
+async def test_the_library_of_standard_webhooks_verifies_a_post():
+    """Each of two keys does, as while one replaces the other; another key, body or time does not."""
+    job = job_of('{"a": "ü"}')
+    async with receiver() as there:
+        await post_handler(there.url, allow_private=True, signing_keys=KEYS)(job.content, job)
+    headers = {name: there.header(name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature")}
+    for key in KEYS:
+        assert Webhook(key).verify(there.body, headers) == {"a": "ü"}
+    late = headers | {"webhook-timestamp": str(int(headers["webhook-timestamp"]) + 1)}
+    other = Webhook(f"whsec_{b64encode(bytes(32)).decode()}")
+    for webhook, body, said in (
+        (other, there.body, headers),
+        (Webhook(KEYS[0]), there.body + b" ", headers),
+        (Webhook(KEYS[0]), there.body, late),
+    ):
+        with pytest.raises(WebhookVerificationError):
+            webhook.verify(body, said)
 
 
 def test_the_signature_is_what_openssl_says():
-    """printf '5.id.body' | openssl dgst -sha256 -hmac key"""
-    expected = "fcf0bc05928b53669ac0854bbb701ebe755a0be7b89bf0de9f83b01d2f87fc2c"
-    assert signature(b"key", "5", "id", b"body") == f"sha256={expected}"
+    """printf 'id.5.body' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0101…01 -binary | base64"""
+    (_, _, (_, signature)) = signed_headers(read_keys(KEYS[:1]), "id", 5.9, b"body")
+    assert signature == "v1,TMOrEccNG1VIFPVKWUu0fI0CfFX/VaTnSVuRF6X0uNg="
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "whsec_",
+        "secret",
+        KEYS[0].removeprefix("whsec_"),
+        f"whsec_{b64encode(bytes(23)).decode()}",
+        f"whsec_{b64encode(bytes(65)).decode()}",
+        f"{KEYS[0]}!",
+        KEYS[0][:-1],
+        "whsec_ü",
+    ],
+)
+def test_what_is_no_key_is_refused_and_not_shown(key: str):
+    with pytest.raises(ValueError, match="a signing key is whsec_ and") as caught:
+        post_handler("http://example.com", signing_keys=[key])
+    assert len(key) < 10 or key not in str(caught.value)
+
+
+def test_keys_have_a_bound():
+    with pytest.raises(ValueError, match="more than 10"):
+        read_keys(KEYS[:1] * 11)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +174,7 @@ async def test_the_content_type(content: str, attributes: dict[str, str], expect
         await post_handler(there.url, allow_private=True)(content, job_of(content, **attributes))
     assert there.header("Content-Type") == expected
     assert "\nX-Evil" not in there.head
-    assert "Forq-Signature" not in there.head
+    assert "webhook-" not in there.head
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""`forq init`: what a server needs before its first start, where nothing is there yet."""
+
+import getpass
+import os
+import re
+import secrets
+import shlex
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from forq_trio.cli.exits import CliFailure
+from forq_trio.cli.options import json_option
+from forq_trio.cli.output import echo, print_json
+
+SECRET_BYTES = 32
+PRIVATE = 0o600
+PUBLIC = 0o644
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".", required=False)
+@click.option("--systemd", is_flag=True, help="Write a systemd unit, too.")
+@json_option
+def init(folder: Path, systemd: bool, as_json: bool) -> None:
+    """Write a secret, a folder for the database and a TOML file into FOLDER, by default the current one.
+
+    What is there already stays as it is.
+
+    \f
+    `forq serve --config FOLDER/forq.toml` starts the server; the file has every setting with a comment, and names the
+    secret by `auth_secret_file`. The unit is for the user who writes it.
+    """
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    secret, data, config = folder / "secret", folder / "data", folder / "forq.toml"
+    wrote = {
+        secret: _write_new(secret, f"{secrets.token_urlsafe(SECRET_BYTES)}\n", PRIVATE),
+        data: _make_new(data),
+        config: _write_new(config, _settings(secret, data), PRIVATE),
+    }
+    if systemd:
+        unit = folder / "forq.service"
+        wrote[unit] = _write_new(unit, _unit(config, data), PUBLIC)
+    commands = _start_by_systemd(folder) if systemd else [f"forq serve --config {shlex.quote(str(config))}"]
+    if as_json:
+        print_json(
+            {
+                "wrote": [str(path) for path, is_new in wrote.items() if is_new],
+                "present": [str(path) for path, is_new in wrote.items() if not is_new],
+                "next": commands,
+            }
+        )
+        return
+    for path, is_new in wrote.items():
+        echo(f"{'wrote' if is_new else 'is there already:'} {path}")
+    echo("\nNext, start the server:\n")
+    for command in commands:
+        echo(f"  {command}")
+    echo("\nand, in another terminal, send a first message:\n")
+    echo(f'  export FORQ_AUTH_SECRET="$(cat {shlex.quote(str(secret))})"')
+    echo("  forq send hello 'It works'")
+
+
+def _write_new(path: Path, text: str, mode: int) -> bool:
+    """Write a file that is not there; False if it is. One that cannot be written whole is removed again."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return False
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except BaseException:
+        path.unlink()
+        raise
+    return True
+
+
+def _make_new(folder: Path) -> bool:
+    """Make a folder for this user alone; False if it is there."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise CliFailure(f"{folder} is there, and is no folder") from None
+        return False
+    return True
+
+
+def _settings(secret: Path, data: Path) -> str:
+    from forq_trio.config.report import example
+
+    return example({"auth_secret_file": str(secret), "db_path": str(data / "forq.db")})
+
+
+def _unit(config: Path, data: Path) -> str:
+    """The unit for this user and this installation."""
+    forq = Path(sys.executable).with_name("forq")
+    command = [str(forq)] if forq.exists() else [sys.executable, "-m", "forq_trio"]
+    values = {
+        "user": getpass.getuser(),
+        "start": " ".join(
+            _quoted(word).replace("$", "$$") for word in (*command, "serve", "--config", str(config))
+        ),
+        "data": _quoted(str(data)),
+    }
+    _, _, template = (files("forq_trio.cli") / "forq.service").read_text(encoding="utf-8").partition("\n")
+    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template)
+
+
+def _quoted(word: str) -> str:
+    """One word of a unit, in which % has a meaning."""
+    word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{word}"'
+
+
+def _start_by_systemd(folder: Path) -> list[str]:
+    return [
+        f"sudo cp {shlex.quote(str(folder / 'forq.service'))} /etc/systemd/system/",
+        "sudo systemctl daemon-reload",
+        "sudo systemctl enable --now forq",
+    ]

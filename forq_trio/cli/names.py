@@ -1,0 +1,55 @@
+"""Names that a shell completes from the server: those of queues here, others where their commands are.
+
+It asks the server of --url or FORQ_URL, with the secret in FORQ_AUTH_SECRET. Whoever presses Tab waits for a moment at
+most, and sees no error: where there is no server, secret or permission, nothing is offered.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+from click.types import StringParamType
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from forq_trio.client.sync import ForqClient
+
+ANSWER_SECONDS_MAX = 0.6
+_READ_MAX = 10_000
+
+Read = Callable[["ForqClient", click.Context], Iterable[str]]
+
+
+class ServerName(StringParamType):
+    """The type of an argument or option that is such a name. read: the names; it may raise."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Those that begin with `incomplete`."""
+        from click.shell_completion import CompletionItem
+
+        from forq_trio.cli.connection import connect
+        from forq_trio.client import sync  # noqa: F401  not in the time that the server has
+
+        found: list[str] = []
+
+        def look() -> None:
+            with suppress(Exception), connect(ctx.params["url"], retry_seconds=0.0) as client:
+                found.extend(islice(self._read(client, ctx), _READ_MAX))
+
+        # A thread, because a server that accepts a connection and says nothing would keep the shell waiting.
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(ANSWER_SECONDS_MAX)
+        return [CompletionItem(name) for name in tuple(found) if name.startswith(incomplete)]
+
+
+QUEUE = ServerName(lambda client, _: (each.queue for each in client.queues()))

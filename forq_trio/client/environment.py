@@ -1,0 +1,41 @@
+"""Where a program's server is, and its secret, if the program does not say: FORQ_URL and FORQ_AUTH_SECRET."""
+
+import os
+from enum import Enum
+
+from forq_trio.client.address import DEFAULT_URL
+from forq_trio.model.access.secrets import check_secret
+from forq_trio.model.checks import check_is_text
+
+
+class FromEnvironment(Enum):
+    """The default of an argument: the value of this variable.
+
+    None is no such default: a program that looks up a variable of its own, which is not set, has to hear of that.
+    """
+
+    URL = "FORQ_URL"
+    SECRET = "FORQ_AUTH_SECRET"
+
+
+def server_url(url: str | FromEnvironment = FromEnvironment.URL) -> str:
+    """The given URL, else that of FORQ_URL, else the one where a server listens by default."""
+    return os.environ.get("FORQ_URL") or DEFAULT_URL if isinstance(url, FromEnvironment) else url
+
+
+def server_secret(secret: str | FromEnvironment = FromEnvironment.SECRET) -> str:
+    """The given secret, else that of FORQ_AUTH_SECRET, "" for none.
+
+    Raises InvalidSecret, and TypeError for what is no str.
+    """
+    name = "the secret"
+    if isinstance(secret, FromEnvironment):
+        name, secret = secret.value, os.environ.get("FORQ_AUTH_SECRET", "")
+    check_is_text("secret", secret)
+    return secret and check_secret(secret, name)
+
+
+def advice(url: str | FromEnvironment) -> str:
+    """What to add to the error that no server can be reached; "" if it was said where the server is."""
+    said = not isinstance(url, FromEnvironment) or os.environ.get("FORQ_URL")
+    return "" if said else "; FORQ_URL is not set, which names another place"

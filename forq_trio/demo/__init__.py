@@ -1,0 +1,1 @@
+"""`forq demo`: a server with a small shop behind it, so that everything can be seen at work."""

@@ -1,0 +1,179 @@
+"""`forq init`: what it writes, that it overwrites nothing, and that a server starts with it."""
+
+import configparser
+import getpass
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from forq_trio import ForqClient
+from forq_trio.app import FORCED_EXIT_SECONDS
+from forq_trio.config.load import load
+from forq_trio.model import limits
+from support.needs import lacks
+from support.processes import WAIT_SECONDS_MAX
+from support.real_server import environment, started
+
+from .conftest import Forq
+
+NAMES = ("secret", "data", "forq.toml")
+
+
+def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Mode, time of the last change and content of all that is there."""
+    return {
+        path.name: (
+            (found := path.stat()).st_mode,
+            found.st_mtime_ns,
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in folder.iterdir()
+    }
+
+
+def test_only_this_user_can_read_what_it_writes(forq: Forq, tmp_path: Path):
+    folder = tmp_path / "new" / "forq"
+    outcome = forq("init", str(folder), "--systemd")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [line for line in outcome.out.splitlines() if line.startswith("wrote ")] == [
+        f"wrote {folder / name}" for name in (*NAMES, "forq.service")
+    ]
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {"secret": 0o600, "data": 0o700, "forq.toml": 0o600, "forq.service": 0o644}
+    secret = (folder / "secret").read_text(encoding="utf-8").strip()
+    assert len(secret) >= limits.AUTH_SECRET_LENGTH_MIN
+    assert secret not in outcome.out + (folder / "forq.toml").read_text(encoding="utf-8")
+
+
+def test_the_settings_name_the_secret_and_the_database(forq: Forq, tmp_path: Path):
+    forq("init", str(tmp_path))
+    file = tmp_path / "forq.toml"
+    config = load({}, {}, file).config
+    assert config.auth_secret == (tmp_path / "secret").read_text(encoding="utf-8").strip()
+    assert config.db_path == tmp_path / "data" / "forq.db"
+    text = file.read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line and not line.startswith(("#", "["))] == [
+        f'auth_secret_file = "{tmp_path}/secret"',
+        f'db_path = "{tmp_path}/data/forq.db"',
+    ]
+    assert "# Where the API listens.\n" in text
+
+
+def test_a_second_run_says_what_is_there_and_changes_nothing(forq: Forq, tmp_path: Path):
+    first = forq("init", str(tmp_path), "--json")
+    assert json.loads(first.out)["wrote"] == [str(tmp_path / name) for name in NAMES]
+    before = everything(tmp_path)
+    second = forq("init", str(tmp_path), "--json")
+    assert json.loads(second.out) == {
+        "wrote": [],
+        "present": [str(tmp_path / name) for name in NAMES],
+        "next": [f"forq serve --config {tmp_path / 'forq.toml'}"],
+    }
+    words = forq("init", str(tmp_path)).out
+    assert "wrote" not in words
+    assert all(f"is there already: {tmp_path / name}\n" in words for name in NAMES)
+    assert everything(tmp_path) == before
+
+
+def test_it_writes_what_is_missing_beside_what_is_there(forq: Forq, tmp_path: Path):
+    (tmp_path / "secret").write_text("x" * 32, encoding="utf-8")
+    assert json.loads(forq("init", str(tmp_path), "--json").out)["present"] == [str(tmp_path / "secret")]
+    assert load({}, {}, tmp_path / "forq.toml").config.auth_secret == "x" * 32
+
+
+def test_without_a_folder_it_is_the_current_one(forq: Forq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert forq("init").code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
+
+
+def test_what_is_in_the_way_is_named(forq: Forq, tmp_path: Path):
+    (tmp_path / "data").write_text("", encoding="utf-8")
+    outcome = forq("init", str(tmp_path))
+    assert (outcome.code, outcome.err) == (1, f"forq: {tmp_path / 'data'} is there, and is no folder\n")
+    outcome = forq("init", str(tmp_path / "data"))
+    assert (outcome.code, "is a file" in outcome.err) == (2, True)
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path):
+    program = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))\n"
+        "from forq_trio.cli import main\nmain()"
+    )
+    command = [sys.executable, "-c", program, "init", str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX, env=environment()
+    )
+    assert (done.returncode, "File too large" in done.stderr) == (1, True), done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "secret"]
+
+
+def test_the_lines_fit_a_terminal(forq: Forq):
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = forq("init", folder, "--systemd", terminal=True)
+    assert outcome.code == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+@pytest.mark.process
+def test_a_server_starts_with_it(forq: Forq, tmp_path: Path):
+    forq("init", str(tmp_path))
+    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--config", str(tmp_path / "forq.toml")]
+    command += ["--api-addr", "127.0.0.1:0", "--ui-addr", "127.0.0.1:0"]
+    secret = (tmp_path / "secret").read_text(encoding="utf-8").strip()
+    env = environment(FORQ_AUTH_SECRET="")
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            with ForqClient(f"http://{started(process)['api']}", secret) as client:
+                client.produce("hello", "It works")
+                assert client.queue_stats("hello").ready == 1
+        finally:
+            process.terminate()
+            process.communicate(timeout=WAIT_SECONDS_MAX)
+    assert process.returncode == 0
+    assert (tmp_path / "data" / "forq.db").exists()
+
+
+def unit_of(forq: Forq, folder: Path) -> configparser.RawConfigParser:
+    forq("init", str(folder), "--systemd")
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # names are written as systemd knows them
+    unit.read(folder / "forq.service")
+    return unit
+
+
+def test_the_unit_is_for_this_user_and_these_files(forq: Forq, tmp_path: Path):
+    folder = tmp_path / "100% $mine"
+    unit = unit_of(forq, folder)
+    service = unit["Service"]
+    escaped = str(folder).replace("%", "%%")
+    assert service["User"] == getpass.getuser()
+    assert service["ExecStart"].endswith(f' "serve" "--config" "{escaped.replace("$", "$$")}/forq.toml"')
+    assert service["ReadWritePaths"] == f'"{escaped}/data"'
+    assert int(service["TimeoutStopSec"]) > FORCED_EXIT_SECONDS
+    assert int(service["LimitNOFILE"]) >= (
+        limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
+    )
+    assert service["Restart"] == "always"
+    assert "@" not in (folder / "forq.service").read_text(encoding="utf-8")
+
+
+def test_systemd_accepts_the_unit(forq: Forq, tmp_path: Path):
+    if shutil.which("systemd-analyze") is None:
+        lacks("the systemd unit", "systemd-analyze (on Debian: apt install systemd)", installed=False)
+    unit_of(forq, tmp_path)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(tmp_path / "forq.service")],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS_MAX,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert (done.returncode, done.stderr) == (0, "")

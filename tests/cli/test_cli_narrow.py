@@ -1,0 +1,171 @@
+"""Every list on narrow terminals with the longest names: a row stays a line, and a name is whole while it can be."""
+
+import re
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from rich.cells import cell_len
+
+from forq_trio import DeadLetterFilter, ForqClient, NewMessage, Scope
+from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.tables import CellKind, Column, print_table, shortened
+from forq_trio.model.limits import QUEUE_NAME_LENGTH_MAX
+from forq_trio.model.publishing.types import Stage
+from forq_trio.model.schedules.types import NewSchedule
+from support.in_process import in_process_server
+from support.real_server import SECRET
+from support.workers import part, report, worker_id
+
+from .conftest import Forq, Stream
+
+NAME = f"{uuid4().hex}{uuid4().hex}"
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+LISTS = (
+    ("queues",),
+    ("peek", NAME, "-n", "2"),
+    ("queue", "show", NAME),
+    ("key", "list", NAME),
+    ("schedule", "list"),
+    ("token", "list"),
+    ("workers",),
+    ("processes",),
+    ("apps", "list"),
+    ("consumers", "list"),
+    ("consumers", "show", NAME, NAME),
+    ("dead", "list", f"{NAME}-dlq"),
+    ("dead", "redrives", f"{NAME}-dlq"),
+    ("history", "list", NAME),
+    ("config",),
+)
+WITHOUT_NAMES = ("peek", "dead", "history", "processes", "config")
+"""Lists of messages, tasks and the like: their ids are never cut."""
+
+
+@pytest.fixture(scope="module")
+def full() -> Iterator[str]:
+    """The URL of a server that has something in each list, with names as long as names can be."""
+    assert len(NAME) == QUEUE_NAME_LENGTH_MAX
+    with in_process_server() as url, ForqClient(url, SECRET) as client:
+        client.produce_many(NAME, [NewMessage("words " * 99, max_attempts=1) for _ in range(2)])
+        for message in client.receive(NAME, max_messages=2):
+            client.nack(NAME, message, reason="no stock " * 9)
+        dead = f"{NAME}-dlq"
+        client.start_redrive(dead, DeadLetterFilter(), dry_run=True)
+        client.produce_many(NAME, [NewMessage("words " * 99) for _ in range(4)])
+        client.cancel(NAME, client.peek(NAME)[0].id)
+        client.offer(NAME, NAME, "x")
+        client.save_schedule(NAME, NewSchedule(queue=NAME, content="m", every="1h"))
+        client.create_token(NAME, list(Scope)[:3], f"{NAME[:60]}*")
+        client.report_worker(report(1, part(NAME, slots=4, busy=3), name=NAME))
+        client.stage(f"{NAME[:-1]}-", "s", 0, [NewMessage("x")])
+        client.publish(NAME, 7, [Stage(f"{NAME[:-1]}-", "s", 1)])
+        client.open_consumer(NAME, NAME)
+        yield url
+        client.forget_worker(worker_id(1))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("arguments", LISTS, ids=" ".join)
+def test_a_row_is_a_line(
+    forq: Forq, full: str, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int
+):
+    monkeypatch.setenv("FORQ_URL", full)
+    monkeypatch.setenv("COLUMNS", str(width))
+    piped = forq(*arguments)
+    assert piped.code == 0, piped.err
+    shown = forq(*arguments, terminal=True)
+    lines = STYLE.sub("", shown.out).splitlines()
+    assert len(lines) == len(piped.out.splitlines()) > 1
+    assert max(map(cell_len, lines)) <= width
+    if arguments[0] in WITHOUT_NAMES:
+        return
+    assert NAME in piped.out
+    if width == 120 and arguments != ("consumers", "list"):
+        assert NAME in shown.out
+    elif NAME not in shown.out:
+        assert "…" in shown.out
+        assert "whole names. With --json they are there." in shown.err
+
+
+def test_queues_at_80_columns(forq: Forq, full: str, monkeypatch: pytest.MonkeyPatch):
+    """The longest name, how many messages are ready, and the verdict."""
+    monkeypatch.setenv("FORQ_URL", full)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = forq("queues", terminal=True)
+    head, *rows = STYLE.sub("", shown.out).splitlines()
+    assert head.split()[:2] == ["queue", "ready"]
+    assert head.split()[-1] == "health"
+    assert shown.err.startswith("Too narrow for: delayed, processing, held, failed, waiting, paused")
+    assert len(rows) >= 2
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch):
+    """The lines of a table of two names, numbers and a text on a terminal of this width."""
+    columns = (
+        Column("queue", CellKind.NAME),
+        Column("owner", CellKind.NAME),
+        Column("ready", CellKind.NUMBER),
+        Column("held", CellKind.NUMBER, spare=1),
+        Column("health", CellKind.TEXT),
+    )
+
+    def table(width: int, queue: str, owner: str, health: str = "Healthy") -> tuple[list[str], str]:
+        out, err = Stream(terminal=True), Stream(terminal=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", out)
+            patch.setattr("sys.stderr", err)
+            patch.setenv("COLUMNS", str(width))
+            print_table(columns, [(queue, owner, 1, 2, health)])
+        return STYLE.sub("", out.text()).splitlines(), err.text()
+
+    return table
+
+
+def test_texts_then_columns_then_names_give_way(table):
+    name = "eu.orders." + "x" * 14
+    words = "Behind: the oldest waits"
+    head = f"{'queue':24}  owner  ready  held  health"
+    row = f"{name}  shop       1     2  {words}"
+    assert table(80, name, "shop", words) == ([head, row], "")
+    assert table(60, name, "shop", words) == ([head, f"{name}  shop       1     2  Behind: the o…"], "")
+    lines, told = table(54, name, "shop", words)
+    assert lines[1] == f"{name}  shop       1  Behind: the o…"
+    assert told == "Too narrow for: held. With --json they are there.\n"
+    assert table(50, name, "shop", words)[0][1] == f"{name}  shop       1  Behind: t…"
+    lines, told = table(46, name, "shop", words)
+    assert lines[1] == "eu.orders.…xxxxxxxxx  shop       1  Behind: t…"
+    assert told == "Too narrow for: held, whole names. With --json they are there.\n"
+    assert len(table(20, name, "shop", words)[0]) == 6
+
+
+def test_a_name_is_cut_in_the_middle():
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcdef", 5) == "ab…ef"
+    assert shortened("abcdef", 4) == "ab…f"
+    assert cell_len(shortened("表" * 30, 20)) <= 20
+
+
+def test_an_event_is_a_line(forq: Forq, monkeypatch: pytest.MonkeyPatch):
+    with in_process_server(events=True) as url, ForqClient(url, SECRET) as client:
+        sequence = client.produce(NAME, "x").sequence
+        monkeypatch.setenv("FORQ_URL", url)
+        assert f" {NAME} {sequence}\n" in forq("events").out
+        for width, whole in ((60, False), (80, False), (120, True)):
+            monkeypatch.setenv("COLUMNS", str(width))
+            (line,) = forq("events", terminal=True).out.splitlines()
+            assert len(line) < width
+            assert (NAME in line) is whole
+            assert line.endswith(f"{NAME[-8:]} {sequence}")
+
+
+def test_a_bar_of_a_long_name_has_space_for_what_is_done(monkeypatch: pytest.MonkeyPatch):
+    stream = Stream(terminal=True)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress_bar(NAME, 2) as show:
+        show(1, None, "1 of 2 written")
+    assert f"{NAME[:13]}…{NAME[-12:]} " in stream.text()
+    assert re.search(r" 50% 1 of 2 written \d:\d\d:\d\d", stream.text())

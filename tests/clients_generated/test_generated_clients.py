@@ -1,0 +1,110 @@
+"""Clients that are generated from docs/openapi.json compile, strictly, and work with a real server. None is shipped.
+
+What a generator does not understand, or makes of the document that does not compile, is a fault of the document.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from support.needs import lacks
+from support.real_server import RealServer, environment, real_server
+
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
+
+HERE = Path(__file__).parent
+DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
+SECONDS_MAX = 500
+OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+
+
+@pytest.fixture
+def server(tmp_path) -> Iterator[RealServer]:
+    with real_server(tmp_path / "forq.db") as server:
+        yield server
+
+
+def need(program: str, package: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        lacks("generated clients", f"{program} (on Debian: apt install {package})")
+    return found
+
+
+def run(folder: Path, *command: str, **more: str) -> str:
+    """What a command writes; fails with that if the command does."""
+    done = started(folder, *command, **more)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def started(folder: Path, *command: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
+
+
+def of_server(server: RealServer) -> Mapping[str, str]:
+    return {"FORQ_URL": server.url}
+
+
+def copy(language: str, tmp_path: Path) -> Path:
+    folder = tmp_path / language
+    shutil.copytree(HERE / language, folder)
+    shutil.copy(DOCUMENT, folder)
+    return folder
+
+
+@pytest.mark.timeout(SECONDS_MAX)
+def test_a_typescript_client(server, tmp_path) -> None:
+    node, npm = need("node", "nodejs"), need("npm", "npm")
+    folder = copy("typescript", tmp_path)
+    cache = str(tmp_path / "npm")
+    installed = started(folder, npm, "install", "--no-audit", "--no-fund", npm_config_cache=cache)
+    if installed.returncode != 0:
+        lacks("generated clients", f"what npm installs: {installed.stderr[-300:]}")
+    bin = folder / "node_modules" / ".bin"
+    said = run(
+        folder,
+        str(bin / "openapi-typescript"),
+        "openapi.json",
+        "--default-non-nullable=false",
+        "--output",
+        "forq.d.ts",
+    )
+    assert "warn" not in said.lower()
+    run(folder, str(bin / "tsc"), "--noEmit")
+    run(folder, str(bin / "tsc"))
+    run(folder, node, "built/smoke.js", **of_server(server))
+
+
+@pytest.mark.timeout(SECONDS_MAX)
+def test_a_go_client(server, tmp_path) -> None:
+    go = need("go", "golang-go")
+    folder = copy("go", tmp_path)
+    caches = {
+        "GOCACHE": str(tmp_path / "build"),
+        "GOMODCACHE": str(tmp_path / "modules"),
+        "GOFLAGS": "-mod=mod -modcacherw",
+        "HOME": os.environ.get("HOME", str(tmp_path)),
+    }
+    installed = started(folder, go, "install", OAPI_CODEGEN, GOBIN=str(tmp_path / "bin"), **caches)
+    if installed.returncode != 0:
+        lacks("generated clients", f"what go installs: {installed.stderr[-300:]}")
+    (folder / "forq").mkdir()
+    generate = ["-generate", "types,client", "-package", "forq", "-o", "forq/forq.gen.go", "openapi.json"]
+    run(folder, str(tmp_path / "bin" / "oapi-codegen"), *generate)
+    run(folder, go, "mod", "tidy", **caches)
+    run(folder, go, "vet", "./...", **caches)
+    run(folder, go, "build", "-o", "smoke", ".", **caches)
+    run(folder, str(folder / "smoke"), **of_server(server))

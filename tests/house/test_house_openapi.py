@@ -1,0 +1,113 @@
+"""docs/openapi.json and the pages of the HTTP reference are what the declarations make of them; the guide is short."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+WRITE = "run `python script/http_reference.py`"
+GUIDE_WORDS_MAX = 1_200
+
+
+@pytest.fixture(scope="module")
+def script(root) -> dict:
+    return runpy.run_path(str(root / "script" / "http_reference.py"))
+
+
+@pytest.fixture(scope="module")
+def made(script) -> dict[Path, str]:
+    return script["products"]()
+
+
+def test_document_and_pages_are_up_to_date(made) -> None:
+    for path, text in made.items():
+        assert path.exists(), f"{path.name} is not there: {WRITE}"
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is old: {WRITE}"
+
+
+def test_no_page_is_left_of_what_is_gone(made, root) -> None:
+    pages = {path for path in made if path.suffix == ".md"}
+    assert set((root / "docs" / "reference").glob("http*.md")) == pages
+
+
+def test_every_operation_has_a_section_and_a_line_in_the_overview(made, root) -> None:
+    document = json.loads(made[root / "docs" / "openapi.json"])
+    operations = {
+        f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods
+    }
+    texts = [text for path, text in made.items() if path.suffix == ".md"]
+    headings = [heading for text in texts for heading in re.findall(r"^### (.+)$", text, re.MULTILINE)]
+    assert sorted(headings) == sorted(operations)
+    overview = made[root / "docs" / "reference" / "http.md"]
+    listed = re.findall(r"^\| \[([A-Z]+ \S+)\]", overview, re.MULTILINE)
+    assert sorted(listed) == sorted(operations)
+
+
+def test_every_type_has_a_section(made, root) -> None:
+    document = json.loads(made[root / "docs" / "openapi.json"])
+    types = re.findall(r"^## (\w+)$", made[root / "docs" / "reference" / "http-types.md"], re.MULTILINE)
+    assert types == sorted(document["components"]["schemas"])
+
+
+def test_pages_are_plain_markdown(made) -> None:
+    pages = {path.name: text for path, text in made.items() if path.suffix == ".md"}
+    assert {name for name, text in pages.items() if re.search(r"^<|</\w+>", text, re.MULTILINE)} == set()
+    rows = [line for text in pages.values() for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) > 500
+    heads = [text.splitlines()[0] for text in pages.values()]
+    assert all(head.startswith("# ") for head in heads)
+
+
+def test_every_row_has_the_cells_of_its_head(made) -> None:
+    for path, text in made.items():
+        for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+            assert len(cells) == 1, (path.name, block.splitlines()[0])
+
+
+def test_the_guide_is_short(root) -> None:
+    words = (root / "docs" / "api.md").read_text(encoding="utf-8").split()
+    assert len(words) <= GUIDE_WORDS_MAX
+
+
+LONG = {
+    "ids": ["a" * 30] * 4,
+    "more": [{"name": "b" * 40, "at": 1}, {"name": "c" * 40, "at": 2}],
+    "last": None,
+}
+
+
+def test_examples_are_broken_where_they_are_too_long(script) -> None:
+    shown = script["shown"]
+    assert shown({"a": 1}) == '{"a": 1}'
+    text = shown(LONG)
+    assert json.loads(text) == LONG
+    assert max(map(len, text.splitlines())) <= script["WIDTH"] + 2
+    assert len(text.splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "kind"),
+    [
+        ("waitMs", {"type": "integer", "minimum": 0, "maximum": 30_000}, "milliseconds, 0 to 30,000"),
+        ("count", {"type": "integer", "minimum": 1}, "integer, at least 1"),
+        ("after", {"type": "integer", "maximum": 2**63 - 1, "minimum": 0}, "integer"),
+        ("group", {"type": ["string", "null"], "minLength": 1, "maxLength": 9}, "text, 1 to 9 characters or null"),
+        ("order", {"enum": ["fifo", "shuffle"]}, "`fifo` or `shuffle`"),
+        ("x", {"type": "array", "items": {"$ref": "#/a/b/Failure"}}, "list of [Failure](http-types.md#failure)"),
+        ("x", {"type": "object", "additionalProperties": {"type": "string"}}, "object of text"),
+    ],
+)  # fmt: skip
+def test_types_are_said_in_words(script, name, schema, kind) -> None:
+    assert script["kind_of"](schema, name) == kind
+
+
+def test_words_of_the_document_become_markdown(script) -> None:
+    said = script["prose"](
+        "See docs/queues.md#full-queues and FORQ_EVENTS=on, the header X-Forq-Next; `docs/a.md`."
+    )
+    assert said == (
+        "See [queues.md](../queues.md#full-queues) and `FORQ_EVENTS=on`, the header `X-Forq-Next`; `docs/a.md`."
+    )
