@@ -33,5 +33,5 @@ def _facts(setting: ServerSetting) -> Iterator[str]:
     option = f"option {code(setting.option)}" if setting.option else "no option, because it is a secret"
     yield f"- key {code(setting.name)} of {code(f'[{setting.section}]')}, {option}"
     yield f"- allowed: {with_code(setting.form.allowed)}"
-    default = setting.default_text
-    yield f"- {'required' if default == '(required)' else f'default: {with_code(default)}'}"
+    required = setting.field.is_required()
+    yield "- required" if required else f"- default: {with_code(setting.default_words)}"

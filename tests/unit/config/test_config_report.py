@@ -45,7 +45,7 @@ def test_every_setting_is_documented_as_it_is():
             f"- key {setting.name} of [{setting.section}], "
             + (f"option {setting.option}" if setting.option else "no option, because it is a secret"),
             f"- allowed: {setting.form.allowed}",
-            "- required" if setting.default_text == "(required)" else f"- default: {setting.default_text}",
+            "- required" if setting.default_text == "(required)" else f"- default: {setting.default_words}",
         )
         for setting in SETTINGS.values()
     ]
