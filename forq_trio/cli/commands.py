@@ -32,6 +32,7 @@ _GROUPS = {
         "work": _Listed("work", "Run a command or a Worker on messages, or post them to a URL."),
         "workers": _Listed("workers", "List workers: their slots, and what they handle."),
         "processes": _Listed("processes", "List the servers that share a database."),
+        "health": _Listed("health", "Ask a running server whether it works."),
     },
     "Messages": {
         "send": _Listed("send", "Send a message, or each line of a file or pipe."),

@@ -33,7 +33,7 @@ def compact(context: click.Context, stop: bool, db_path: str | None, as_json: bo
 
     \f
     One that the server began by itself gives back all from then on. The server works in small steps beside everything
-    else ([deploy.md](docs/deploy.md#give-disk-space-back)); a bar shows how far it is. Ctrl-C leaves it going on in
+    else ([backup.md](docs/backup.md#give-disk-space-back)); a bar shows how far it is. Ctrl-C leaves it going on in
     the server and says so; `--stop` ends it.
 
     With `--db` the new file is checked and on disk before it takes the name of the old one; interrupted at any point,

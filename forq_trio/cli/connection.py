@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING
 
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.client.address import address_of
+from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.model.access.secrets import why_no_secret
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 RETRY_SECONDS = 1.0
+_VARIABLE = "FORQ_AUTH_SECRET"
 
 
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
-    """A client of the server at `url`, with the secret in FORQ_AUTH_SECRET. Raises CliFailure if either is invalid."""
+    """A client of the server at `url`, with the secret of `secret_for`. Raises CliFailure if either is invalid."""
     secret = secret_for(url)
     from forq_trio.client.sync import ForqClient
 
@@ -27,16 +29,23 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
 
 
 def secret_for(url: str) -> str:
-    """The secret in FORQ_AUTH_SECRET. Raises CliFailure if it, or the URL of the server, is invalid."""
+    """The secret in FORQ_AUTH_SECRET, or in the file that FORQ_AUTH_SECRET_FILE names.
+
+    Raises CliFailure if it, or the URL of the server, is invalid.
+    """
     try:
         address_of(url)
     except ValueError as problem:
         raise CliFailure(str(problem), Exit.USAGE) from None
-    secret = os.environ.get("FORQ_AUTH_SECRET", "")
-    if not secret:
+    try:
+        found = find_secret(_VARIABLE, os.environ)
+    except SecretFileError as problem:
+        raise CliFailure(f"{file_variable(_VARIABLE)} {problem}", Exit.USAGE) from None
+    if found is None:
         raise CliFailure(
-            "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
+            f"{_VARIABLE} is not set; it has to hold the server's secret or an access token", Exit.USAGE
         )
+    secret, variable = found
     if (reason := why_no_secret(secret)) is not None:
-        raise CliFailure(f"FORQ_AUTH_SECRET {reason}", Exit.USAGE)
+        raise CliFailure(f"{variable} {reason}", Exit.USAGE)
     return secret

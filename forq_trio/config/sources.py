@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_settings import InitSettingsSource
 
+from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
@@ -31,6 +32,9 @@ _ADDRESSES = tuple(
 _NUMBER_BITS_MAX = 1_000
 _SECRET_FILE_BYTES_MAX = 4_096
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
+SECRET_FILES = {file_variable(each.variable): name for name, each in SETTINGS.items() if each.secret}
+"""The variables that name the files of secrets, and whose these are."""
+_SECRETS = {each.variable: name for name, each in SETTINGS.items() if each.secret} | SECRET_FILES
 
 
 class SettingsSource(InitSettingsSource):
@@ -65,7 +69,7 @@ def read_options(options: Mapping[str, str]) -> SettingsSource:
 
 
 def read_environment(environ: Mapping[str, str]) -> SettingsSource:
-    """The FORQ_* variables. An empty one counts as not set."""
+    """The FORQ_* variables, and the files of secrets that they name. An empty one counts as not set."""
     source = SettingsSource()
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
@@ -74,6 +78,9 @@ def read_environment(environ: Mapping[str, str]) -> SettingsSource:
             continue
         if _FOREIGN.fullmatch(variable) and not is_port:
             continue
+        if variable in _SECRETS:
+            _take_secret(source, _SECRETS[variable], environ)
+            continue
         if name not in SETTINGS or variable != variable.upper():
             source.warnings.append(
                 f"{variable}: is not a known variable and has no effect; {_meant(variable)}"
@@ -81,6 +88,21 @@ def read_environment(environ: Mapping[str, str]) -> SettingsSource:
         elif environ[variable]:
             source.give(name, variable, environ[variable])
     return source
+
+
+def _take_secret(source: SettingsSource, name: str, environ: Mapping[str, str]) -> None:
+    if name in source.origins:  # of the other of its two variables
+        return
+    variable = SETTINGS[name].variable
+    try:
+        found = find_secret(variable, environ)
+    except SecretFileError as problem:
+        source.origins[name] = file_variable(variable)  # so that it does not count as missing, too
+        source.problems.append(f"{source.origins[name]}: {problem}")
+    else:
+        if found is not None:
+            text, origin = found
+            source.give(name, origin, text)
 
 
 def read_file(path: Path) -> SettingsSource:
@@ -159,7 +181,7 @@ def _meant(variable: str) -> str:
     """A hint what a variable that is not known was probably meant to be."""
     if variable.upper() in _ADDRESSES:
         return "the address to listen on is FORQ_API_ADDR, as host:port or :port"
-    known = [*(setting.variable for setting in SETTINGS.values()), *NOT_SETTINGS]
+    known = [*(setting.variable for setting in SETTINGS.values()), *NOT_SETTINGS, *SECRET_FILES]
     return _nearest(variable.upper(), known)
 
 

@@ -124,7 +124,19 @@ def test_tests_wait_for_the_thing_itself(root) -> None:
 
 @pytest.mark.parametrize(
     "folder",
-    ["forq_trio", "pyspark_forq", "tests", "bench", "examples", "script", "docs", ".ci", ".github", "."],
+    [
+        "forq_trio",
+        "pyspark_forq",
+        "tests",
+        "bench",
+        "examples",
+        "script",
+        "docs",
+        "deploy",
+        ".ci",
+        ".github",
+        ".",
+    ],
     ids=str,
 )
 def test_no_path_of_one_machine_is_written_down(root, folder) -> None:

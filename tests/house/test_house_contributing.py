@@ -186,7 +186,18 @@ def test_hooks_run_our_own_tools_and_fetch_nothing(root, project) -> None:
 
 
 def test_files_are_written_as_editors_are_told(root) -> None:
-    folders = ("forq_trio", "pyspark_forq", "tests", "bench", "examples", "script", "docs", ".ci", ".github")
+    folders = (
+        "forq_trio",
+        "pyspark_forq",
+        "tests",
+        "bench",
+        "examples",
+        "script",
+        "docs",
+        "deploy",
+        ".ci",
+        ".github",
+    )
     paths = [path for folder in folders for path in (root / folder).rglob("*")] + list(root.glob("*"))
     kinds = {".py", ".md", ".sql", ".toml", ".yaml", ".yml", ".lua"}
     wrong = []

@@ -1,6 +1,5 @@
-"""docs/deploy.md and docs/from-forq.md: their commands run, and what they configure is there."""
+"""The pages about running it: their commands run, and what they configure is there (the files: tests/deploy)."""
 
-import configparser
 import os
 import re
 import shlex
@@ -12,24 +11,22 @@ import httpx
 import pytest
 import yaml
 
-from forq_trio.app import FORCED_EXIT_SECONDS
-from forq_trio.config.load import load
 from forq_trio.config.settings import SETTINGS
-from forq_trio.model import limits
+from forq_trio.config.sources import SECRET_FILES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import all_families
 from support.old_files import forq_rows, make_forq_file
 from support.real_server import SECRET, RealServer, environment, real_server
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-VARIABLES = {setting.variable for setting in SETTINGS.values()}
+VARIABLES = {setting.variable for setting in SETTINGS.values()} | SECRET_FILES.keys()
+PAGES = ("deploy", "containers", "kubernetes", "backup", "from-forq")
+WORDS_MAX = 1_200
 
 
 @pytest.fixture(scope="session")
 def pages(root: Path) -> dict[str, str]:
-    return {
-        name: (root / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("deploy", "from-forq")
-    }
+    return {name: (root / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in PAGES}
 
 
 def blocks(page: str, heading: str, language: str) -> list[str]:
@@ -83,9 +80,9 @@ def send(server: RealServer, content: str) -> None:
 
 @pytest.mark.tier2
 def test_back_up_and_restore(pages: dict[str, str], shell: Shell) -> None:
-    (backup,) = blocks(pages["deploy"], "Back up", "sh")
-    restore, rescue = blocks(pages["deploy"], "Restore", "sh")
-    (crontab,) = blocks(pages["deploy"], "Back up", "")
+    (backup,) = blocks(pages["backup"], "Back up", "sh")
+    restore, rescue = blocks(pages["backup"], "Restore", "sh")
+    (crontab,) = blocks(pages["backup"], "Back up", "")
     with real_server(shell.database) as server:
         send(server, "early")
         assert "is sound: 1 message in 1 queue" in shell.run(backup)
@@ -124,67 +121,30 @@ def test_the_move_from_forq_and_the_way_back(pages: dict[str, str], shell: Shell
 def test_the_installation(pages: dict[str, str], root: Path, tmp_path: Path) -> None:
     """All but what changes the machine, in a directory of its own; skipped where the system has no such Python."""
     commands = blocks(pages["deploy"], "systemd", "sh")[0].splitlines()
-    done = [line for line in commands if not line.startswith(("apt-get ", "useradd "))]
-    assert len(done) == len(commands) - 2
+    changing = (
+        "apt-get ",
+        "useradd ",
+        "systemctl ",
+        "FORQ_CONFIG=/etc/forq/forq.toml /opt/forq/bin/forq health",
+    )
+    done = [line for line in commands if not line.startswith(changing)]
+    assert len(done) == len(commands) - 5
     if subprocess.run(["/usr/bin/python3", "-c", "import ensurepip"], capture_output=True).returncode != 0:
         pytest.skip("/usr/bin/python3 or python3-venv is not here")
+    (tmp_path / "etc/systemd/system").mkdir(parents=True)
     script = re.sub(r"(?<=[\s])/(?=opt/|etc/)", f"{tmp_path}/", "\n".join(done))
     ran = subprocess.run(["sh", "-eu", "-c", script], cwd=root, capture_output=True, text=True, check=False)
     if "No matching distribution" in ran.stderr:
         pytest.skip("pip reaches no index here")
     assert ran.returncode == 0, ran.stderr
-    secret = tmp_path / "etc/forq/secret"
-    assert (secret.stat().st_mode & 0o777, len(secret.read_text().strip())) == (0o600, 17 + 64)
+    secret = tmp_path / "etc/forq/auth_secret"
+    assert (secret.stat().st_mode & 0o777, len(secret.read_text().strip())) == (0o600, 64)
+    assert (tmp_path / "etc/systemd/system/forq.service").exists()
     forq = [tmp_path / "opt/forq/bin/forq", "config", "--json"]
-    shown = subprocess.run(forq, env=environment(), capture_output=True, text=True, check=False)
+    env = environment(FORQ_CONFIG=str(tmp_path / "etc/forq/forq.toml"), FORQ_AUTH_SECRET_FILE=str(secret))
+    env.pop("FORQ_AUTH_SECRET")
+    shown = subprocess.run(forq, env=env, capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
-
-
-def test_the_unit(pages: dict[str, str]) -> None:
-    (text,) = blocks(pages["deploy"], "systemd", "ini")
-    unit = configparser.RawConfigParser(strict=False)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # names are written as systemd knows them
-    unit.read_string(text)
-    service = unit["Service"]
-    assert int(service["TimeoutStopSec"]) > FORCED_EXIT_SECONDS
-    assert service["Restart"] == "always"
-    assert "RestartPreventExitStatus" not in service  # a database may be there a moment later
-    assert int(unit["Unit"]["StartLimitIntervalSec"]) == 0
-    assert int(service["LimitNOFILE"]) >= (
-        limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
-    )
-    assert service["Environment"].startswith("FORQ_CONFIG=")
-
-
-def test_the_configuration_file(pages: dict[str, str], tmp_path: Path) -> None:
-    (text,) = blocks(pages["deploy"], "systemd", "toml")
-    file = tmp_path / "forq.toml"
-    file.write_text(text, encoding="utf-8")
-    loaded = load({}, {"FORQ_AUTH_SECRET": SECRET}, file)
-    assert loaded.warnings == ()
-    assert str(loaded.config.db_path) == "/var/lib/forq/forq.db"
-
-
-def test_the_pod(pages: dict[str, str]) -> None:
-    (text,) = blocks(pages["deploy"], "Kubernetes", "yaml")
-    pod = yaml.safe_load(text)["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert pod["terminationGracePeriodSeconds"] > FORCED_EXIT_SECONDS
-    assert {variable["name"] for variable in container["env"]} <= VARIABLES
-    probes = [container[f"{kind}Probe"] for kind in ("startup", "readiness")]
-    assert {probe["httpGet"]["path"] for probe in probes} == {"/healthcheck"}
-    assert container["readinessProbe"]["timeoutSeconds"] > limits.HEALTH_SECONDS_MAX
-    assert "httpGet" not in container["livenessProbe"]
-
-
-def test_the_proxy_waits_long_enough_and_takes_as_much(pages: dict[str, str]) -> None:
-    text, ui = blocks(pages["deploy"], "nginx", "nginx")
-    assert "proxy_buffering off;" in ui
-    assert re.findall(r"location (\S+)/ ", ui) == re.findall(r"FORQ_UI_BASE_PATH=(\S+?)`", pages["deploy"])
-    (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", text)
-    (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
-    assert int(seconds) * 1_000 > limits.WAIT_MS_MAX
-    assert int(megabytes) * limits.MIB == limits.BODY_BYTES_MAX
 
 
 def test_the_alerts_name_series_and_causes_that_are_there(pages: dict[str, str]) -> None:
@@ -202,7 +162,15 @@ def test_the_alerts_name_series_and_causes_that_are_there(pages: dict[str, str])
     }
 
 
-@pytest.mark.parametrize("name", ["deploy", "from-forq"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_short_and_ends_with_how_it_was_tried(pages: dict[str, str], name: str) -> None:
+    page = pages[name]
+    assert len(page.split()) <= WORDS_MAX
+    last = re.findall(r"^## (.+)$", page, re.MULTILINE)[-1]
+    assert last == "How it was tried" or "*Tried*" in page.rpartition("\n## ")[2]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_every_variable_is_a_setting(pages: dict[str, str], name: str) -> None:
     found = set(re.findall(r"FORQ_[A-Z_]+", pages[name]))
     assert found - VARIABLES <= {"FORQ_CONFIG", "FORQ_URL"}

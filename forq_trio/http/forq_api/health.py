@@ -1,4 +1,8 @@
-"""`GET /healthcheck` (contract F10), without a key: a real operation on the write connection, or 503."""
+"""`GET /healthcheck` (contract F10) and `GET /livez`, without a key.
+
+The first is a real operation on the write connection, or 503: can this server work? The second asks no database: does
+it answer at all? What mends a server that does not answer, a restart, mends no full disk and no lost file.
+"""
 
 import time
 from collections.abc import Callable
@@ -108,8 +112,12 @@ class HealthCheck:
         )
         return Response(200, msgspec.json.encode(health))
 
+    async def live(self, request: Request) -> Response:
+        """204, whatever the database does."""
+        return NO_CONTENT
+
     def routes(self) -> list[Route]:
-        """The health check's only route."""
+        """The two routes."""
         operation = Operation(
             name="healthcheck",
             tag="Operation",
@@ -124,4 +132,14 @@ class HealthCheck:
             ),
             errors=(StorageUnavailable,),
         )
-        return [Route("GET", "/healthcheck", self.check, operation, answer_error)]
+        alive = Operation(
+            name="live",
+            tag="Operation",
+            summary="Does the server answer?",
+            description="Asks no database: where this fails, a restart helps. Needs no key.",
+            answers=(Answer(204, "It answers.", NoneType),),
+        )
+        return [
+            Route("GET", "/healthcheck", self.check, operation, answer_error),
+            Route("GET", "/livez", self.live, alive, answer_error, parameters=frozenset()),
+        ]

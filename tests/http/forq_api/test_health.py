@@ -83,3 +83,17 @@ async def test_f10_verbose(api: Api):
             "snapshotHeldSeconds": None,
         }
         assert SECRET.encode() not in response.body
+
+
+async def test_alive_while_the_database_does_not_answer(api: Api):
+    """A restart would help neither a database that hangs, nor a full disk, nor a lost file."""
+    async with api.writer.paused():
+        assert (await api.handler(make_request("GET", "/livez", headers={}))).status == 204
+    api.writer.storage.sends_refused = True
+    api.writer.storage.files_problem = "gone"
+    assert await check(api) == (503, "forq.unhealthy")
+    assert (await api.handler(make_request("GET", "/livez", headers={}))).status == 204
+    api.writer.storage.files_problem, api.writer.storage.sends_refused = None, False
+    api.writer.stop()
+    assert await check(api) == (503, "forq.unhealthy")
+    assert (await api.handler(make_request("GET", "/livez", headers={}))).status == 204

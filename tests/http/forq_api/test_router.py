@@ -171,6 +171,7 @@ ALLOWED = {
     "/api/v1/queues/q/messages/x/ack": b"OPTIONS, POST",
     "/api/v1/queues/q/peek": b"GET, HEAD, OPTIONS",
     "/healthcheck": b"GET, HEAD, OPTIONS",
+    "/livez": b"GET, HEAD, OPTIONS",
     "/metrics": b"GET, HEAD, OPTIONS",
     "/openapi.json": b"GET, HEAD, OPTIONS",
 }

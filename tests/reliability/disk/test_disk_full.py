@@ -172,6 +172,11 @@ async def check_it_is_told(server: RealServer, client: httpx.AsyncClient) -> Non
     listed = await trio.run_process(command, env=environment(), capture_stdout=True, capture_stderr=True)
     assert listed.stderr.startswith(b"The disk is full, sends are refused.")
     assert b"\tThe disk is full, sends are refused\n" in listed.stdout
+    for more, code in (([], 0), (["--sends"], 1)):  # a restart would free no space
+        command = [sys.executable, "-m", "forq_trio.cli", "health", "--url", server.url, *more]
+        asked = await trio.run_process(command, check=False, capture_stdout=True, capture_stderr=True)
+        assert asked.returncode == code
+        assert b" works, but: The disk is full, sends are refused" in asked.stdout + asked.stderr
     metrics = (await client.get("/metrics", headers={"X-API-Key": 32 * "m"})).text
     assert 'forq_sends_refused{cause="storage_full"} 1' in metrics
 

@@ -25,6 +25,7 @@ def test_sends_are_refused_and_readiness_says_so_until_the_file_is_back(tmp_path
             assert client.post(MESSAGES, json={"content": content}).status_code == 204
         moved = database.rename(tmp_path / "moved.db")
         until_healthy(expected=False)
+        assert client.get("/livez").status_code == 204  # a restart would end the only process with the file
         refused = client.post(MESSAGES, json={"content": "lost"})
         assert (refused.status_code, refused.json()) == (503, {"code": "forq.storage_lost"})
         assert client.put("/api/v1/queues/q/settings", json={"ttlMs": 60_000}).status_code == 503

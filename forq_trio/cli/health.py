@@ -1,0 +1,167 @@
+"""`forq health`: asks a running server how it is.
+
+A container runs it every half minute, so it imports little: no client, and none of the settings' library.
+"""
+
+import http.client
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from forq_trio.cli.exits import CliFailure, Exit
+from forq_trio.cli.options import duration_option
+from forq_trio.client.address import DEFAULT_URL, ServerAddress, address_of, without_credentials
+
+_ANSWER_BYTES_MAX = 64 * 1024
+_PAUSE_SECONDS = 0.2
+_EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
+
+
+@click.command()
+@click.option("--live", is_flag=True, help="Ask only whether it answers at all, even without its database.")
+@click.option("--sends", is_flag=True, help="Fail also while it refuses sends, as on a full disk.")
+@duration_option(
+    "--timeout", "timeout_ms", default="5s", show_default=True, help="How long to wait for the server."
+)
+@duration_option("--wait", "wait_ms", default="0s", help="Ask again for so long until it works.")
+@click.option(
+    "--url",
+    envvar="FORQ_URL",
+    show_envvar=True,
+    help="Where the server is, instead of where its settings say.",
+)
+def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | None) -> None:
+    """Ask a running server whether it works; needs no secret.
+
+    The exit code is 0 if it does, 1 if it answers but cannot use its database, and 3 if it does not answer.
+
+    \f
+    One sentence says how it is. On a full disk it works, too, and the sentence says that sends are refused: what is
+    stored can be received and acknowledged, and a restart frees no space. If the command line or the settings are not
+    right, nothing is asked, and the exit code is 2.
+
+    It asks [`/healthcheck`](docs/reference/http-server.md#get-healthcheck), with `--live`
+    [`/livez`](docs/reference/http-server.md#get-livez) instead: then 0 means that it answers at all. Without `--url` it
+    asks where a server with the same environment is: at `FORQ_API_ADDR`, or the `api_addr` of the file that
+    `FORQ_CONFIG` names, over TLS if `tls_cert` is set. It does not check the certificate, because it sends no secret. A
+    container asks so every half minute ([containers.md](docs/containers.md#health)).
+    """
+    if live and sends:
+        raise click.UsageError("--live and --sends exclude each other.")
+    try:
+        url = url or configured_url(os.environ)
+        server = address_of(url)
+    except ValueError as problem:
+        raise CliFailure(str(problem), Exit.USAGE) from None
+    where = without_credentials(url)
+    deadline = time.monotonic() + wait_ms / 1_000
+    while True:
+        try:
+            click.echo(_how_it_is(server, where, live, sends, timeout_ms))
+            return
+        except CliFailure:
+            if time.monotonic() + _PAUSE_SECONDS > deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeout_ms: int) -> str:
+    """One sentence; raises CliFailure if it is not what is wanted."""
+    if live:
+        _ask(server, where, "/livez", timeout_ms)
+        return f"{where} is alive."
+    refused = _refused_sends(_ask(server, where, "/healthcheck?verbose", timeout_ms))
+    if refused is not None and sends:
+        raise CliFailure(f"{where} works, but: {refused}")
+    return f"{where} works." if refused is None else f"{where} works, but: {refused}."
+
+
+def configured_url(environ: Mapping[str, str]) -> str:
+    """The URL, for clients on this machine, of a server with the settings of this environment.
+
+    Of these it reads only the address and whether there is TLS. Raises ValueError if the file of settings cannot be
+    read; an address that is not valid makes a URL that is not.
+    """
+    file = _file_of(environ["FORQ_CONFIG"]) if environ.get("FORQ_CONFIG") else {}
+    address = environ.get("FORQ_API_ADDR") or _key(file, "server", "api_addr")
+    host, _, port = (address or DEFAULT_URL.partition("//")[2]).rpartition(":")
+    scheme = "https" if environ.get("FORQ_TLS_CERT") or _key(file, "tls", "tls_cert") else "http"
+    return f"{scheme}://{'localhost' if host in _EVERY_INTERFACE else host}:{port}"
+
+
+def _file_of(path: str) -> Mapping[str, object]:
+    import tomllib
+
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise ValueError(f"{path}: cannot be read ({problem.strerror or type(problem).__name__})") from None
+    except ValueError:
+        raise ValueError(f"{path}: is not valid TOML") from None
+
+
+def _key(file: Mapping[str, object], section: str, key: str) -> str:
+    found = file.get(section)
+    value = found.get(key) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _ask(server: ServerAddress, where: str, path: str, timeout_ms: int) -> bytes:
+    """The body of a successful answer. Raises CliFailure, which says what the server is like instead."""
+    connection = _connection(server, max(1, timeout_ms) / 1_000)
+    try:
+        connection.request("GET", f"{server.path}{path}")
+        answer = connection.getresponse()
+        body = answer.read(_ANSWER_BYTES_MAX)
+    except TimeoutError:
+        raise CliFailure(f"{where} does not answer", Exit.UNREACHABLE) from None
+    except (OSError, http.client.HTTPException) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        raise CliFailure(f"{where} cannot be reached: {reason}", Exit.UNREACHABLE) from None
+    finally:
+        connection.close()
+    if answer.status == 503:
+        from forq_trio.model.error_answers import MESSAGE_HEADER
+
+        said = answer.getheader(MESSAGE_HEADER) or _member(body, "message")
+        raise CliFailure(f"{where} answers, but does not work" + (f": {said}" if said else ""))
+    if answer.status not in (200, 204):
+        raise CliFailure(f"{where} answers {path.partition('?')[0]} with {answer.status}: is it this server?")
+    return body
+
+
+def _connection(server: ServerAddress, seconds: float) -> http.client.HTTPConnection:
+    if not server.tls:
+        return http.client.HTTPConnection(server.host, server.port, timeout=seconds)
+    import ssl
+
+    # No secret is sent, and the certificate is for the name by which others reach the server.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return http.client.HTTPSConnection(server.host, server.port, timeout=seconds, context=context)
+
+
+def _refused_sends(body: bytes) -> str | None:
+    """Why sends are refused, in words; None where they are not."""
+    cause = _member(body, "sendsRefused")
+    if not cause:
+        return None
+    from forq_trio.model.engine_facts import REFUSAL_WORDS
+
+    return next((words for known, words in REFUSAL_WORDS.items() if known == cause), cause)
+
+
+def _member(body: bytes, name: str) -> str:
+    """A text of a JSON object; "" where there is none."""
+    import json
+
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return ""
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else ""
