@@ -32,7 +32,7 @@ SHOW_COMPACTION = Endpoint(
     name="showCompaction",
     tag="Operation",
     summary="The compaction that runs or ended last, and how much of the file is free",
-    description=f"docs/deploy.md#give-disk-space-back explains it. {_NEEDS}",
+    description=f"docs/backup.md#give-disk-space-back explains it. {_NEEDS}",
     answers=(Answer(200, "The compaction.", CompactionInfo),),
 )
 START_COMPACTION = _changing(
