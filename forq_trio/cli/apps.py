@@ -29,14 +29,22 @@ _COLUMNS = (
 
 @click.group(cls=CommandGroup)
 def apps() -> None:
-    """Commands on apps, which publish each version once."""
+    """Commands on apps, which publish each version once.
+
+    \f
+    The server remembers their last versions ([api.md](docs/api.md)).
+    """
 
 
 @apps.command("list", short_help="List apps.")
 @json_option
 @url_option
 def list_(as_json: bool, url: str) -> None:
-    """List the apps that are remembered, in the order of their last publications."""
+    """List the apps that are remembered, in the order of their last publications.
+
+    \f
+    A token for some queues sees those that write no others.
+    """
     with connect(url) as client:
         found = list(_all(client))
     print_list(found, as_json, _COLUMNS, _row, "No app has published.")

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -18,6 +19,7 @@ class ById(NamedTuple):
 
     says: str  # in the list of commands
     text: str  # its help, after which comes where ids are found
+    more: str  # what only its page in docs/reference says
     done: str  # what has happened to the messages that were not refused
     call: Callable[["ForqClient", str, str], None]  # with the queue and the id; raises
 
@@ -28,6 +30,7 @@ BY_ID = {
         """Remove messages that nobody has received yet: ready, delayed or held ones.
 
         A message in process is refused.""",
+        "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist.",
         "cancelled",
         lambda client, queue, message_id: client.cancel(queue, message_id),
     )
@@ -45,7 +48,7 @@ def command_by_id(name: str) -> click.Command:
     @click.command(
         name,
         short_help=row.says,
-        help=f"{row.text} `forq send --json` and `forq peek` print the ids of messages.",
+        help=f"{cleandoc(row.text)} `forq send --json` and `forq peek` print the ids of messages.\n\n\f\n{row.more}",
     )
     @click.argument("queue", type=QUEUE)
     @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")

@@ -1,7 +1,7 @@
 """All commands. Each has a module of its own, imported only when it is called, or is a row in `by_id`.
 
 Commands return an exit code (None: OK) and raise errors of our own trees; `run` turns those into one sentence on
-stderr and the exit code of docs/cli.md. An expected error never shows a traceback.
+stderr and the exit code of docs/reference/cli.md. An expected error never shows a traceback.
 """
 
 import importlib

@@ -14,6 +14,10 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script with which the shell completes commands, options, choices, and names that the server has.
 
     Names are those of queues and the like. Without a server, or a secret for it, none are offered.
+
+    \f
+    A shell reads it once, when it starts; [the guide](docs/cli.md#how-does-the-shell-complete-commands) has the line
+    for each.
     """
     script = get_completion_class(shell)
     assert script is not None, shell

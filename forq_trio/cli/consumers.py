@@ -33,7 +33,11 @@ _COLUMNS = (
 
 @click.group(cls=CommandGroup)
 def consumers() -> None:
-    """Commands on the consumers of pipelines, which read a queue in numbered leases."""
+    """Commands on the consumers of pipelines, which read a queue in numbered leases.
+
+    \f
+    [queues.md](docs/queues.md#consumers-of-pipelines) explains them.
+    """
 
 
 @consumers.command("list", short_help="List consumers.")
@@ -41,7 +45,11 @@ def consumers() -> None:
 @json_option
 @url_option
 def list_(queue: str | None, as_json: bool, url: str) -> None:
-    """List the consumers of a queue, or of all: how far they are, and when they were last used."""
+    """List the consumers of a queue, or of all: how far they are, and when they were last used.
+
+    \f
+    `lag` is what could be leased, `open` what is leased and not settled, `lease` the number of the newest lease.
+    """
     with connect(url) as client:
         found = client.consumers(queue)
     nothing = "There is no consumer; a pipeline makes one when it opens it."
@@ -67,7 +75,11 @@ def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
 @json_option
 @url_option
 def show(queue: str, name: str, as_json: bool, url: str) -> None:
-    """Show how far a consumer is; times in milliseconds since the Unix epoch."""
+    """Show how far a consumer is; times in milliseconds since the Unix epoch.
+
+    \f
+    The members are those of the [API](docs/api.md).
+    """
     with connect(url) as client:
         found = client.consumer(queue, name)
     if as_json:
@@ -88,6 +100,9 @@ def release(queue: str, name: str, yes: bool, url: str) -> None:
     The pipeline can then neither read nor acknowledge that lease: what it has written of it is delivered again.
 
     Asks first; without a terminal it needs --yes.
+
+    \f
+    It is for a pipeline that does not come back.
     """
     with connect(url) as client:
         before = client.consumer(queue, name)

@@ -40,6 +40,12 @@ def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
     That is the file, or the database that FORQ_DB_URL names.
 
     In PostgreSQL a missing schema is created.
+
+    \f
+    The command prints from which version to which it went, or that there was nothing to do. `forq serve` does the same
+    when it starts; this is for whoever wants to see it done before. A file has to exist, and no server may have it
+    open. For a database that is not ours, that a newer or an unreleased version wrote, that denies access or cannot be
+    reached, the command prints one sentence, and the exit code is 2.
     """
     from forq_trio.app import database_url
     from forq_trio.config.load import load_database
@@ -74,6 +80,13 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
     """Move a queue into an empty database of the other kind. No server may use either.
 
     If it was interrupted, the same command continues it. Put a URL with a password into FORQ_DB_URL.
+
+    \f
+    All tables are moved, with ids, times, receipts and leases as they are: whoever works on a message acknowledges it
+    afterwards at the new place. The source stays as it was. A database that a server uses is refused, so is a target
+    with rows. Until the move is whole, no server opens the target. Interrupted at any point, also by `kill -9`, the
+    same command goes on. At the end both sides are read and compared, and each table is shown with its rows and their
+    SHA-256. [postgres.md](docs/postgres.md#move-a-file-into-the-database) says more.
     """
     from forq_trio.storage.open import move as move_all
 

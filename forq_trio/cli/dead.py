@@ -60,7 +60,11 @@ def dead() -> None:
 @json_option
 @url_option
 def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, **chosen: Any) -> int:
-    """Find dead letters, newest first. It reads at most 10,000 messages, and says how far it came."""
+    """Find dead letters, newest first. It reads at most 10,000 messages, and says how far it came.
+
+    \f
+    How many were found and looked at goes to stderr. With `--json` an object for each message, as the API shows it.
+    """
     with connect(url) as client:
         page = client.search_dead_letters(queue, filter_of(**chosen), before_sequence=before, limit=limit)
     print_list(page.messages, as_json, _LISTED, _row)
@@ -129,6 +133,9 @@ def edit(
     """Send a copy of a dead letter with other content or attributes, back to where it came from.
 
     The original stays unless --remove is given.
+
+    \f
+    With `--remove` the original goes in the same transaction.
     """
     if content == "-":
         content = _text_of_stdin()

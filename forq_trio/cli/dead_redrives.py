@@ -57,6 +57,11 @@ def redrive(
     """Move dead letters back: those with the given IDs, those that match, or --all.
 
     Attempts, due time and time to live start anew. Ctrl-C stops; what was moved stays moved.
+
+    \f
+    A redrive of those that match runs in the server, which the command follows; progress is shown on a terminal. If
+    the command cannot say that it has ended (the server is gone, or nobody waits for the cancel to be answered), it
+    says how to find the redrive and how to stop it.
     """
     wanted = filter_of(**chosen)
     by_filter = chosen_by_filter(message_ids, everything, wanted)

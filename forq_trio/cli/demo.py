@@ -18,6 +18,12 @@ def demo(no_browser: bool, seed: int) -> int:
     """Run a server with a small shop behind it, to look at. Ctrl-C ends it, and nothing stays.
 
     The admin UI opens in a browser, by a link that logs in once. The database is a temporary one.
+
+    \f
+    It prints the link, the URL of the API, and what another terminal needs to send a message. Over SSH, and where there
+    is no screen, it opens no browser.
+
+    ![The admin UI of the demo: eight queues, what waits, and which needs attention](docs/images/demo.png)
     """
     from forq_trio.demo.run import run
 

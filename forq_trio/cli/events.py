@@ -44,7 +44,13 @@ if TYPE_CHECKING:
 def events(
     follow: bool, queue: str | None, after: int | None, kinds: tuple[str, ...], as_json: bool, url: str
 ) -> int:
-    """Show what happened to messages, oldest first, a line for each event. The server needs FORQ_EVENTS=on."""
+    """Show what happened to messages, oldest first, a line for each event. The server needs FORQ_EVENTS=on.
+
+    \f
+    A line has the time, the kind, the queue and the sequence number of the message, and what there is of its attempt,
+    duration, target and reason (on a terminal cut to its width): see [the kinds of events](docs/reference/events.md).
+    Ctrl-C ends `--follow` with exit code 0. Without an event it is 5.
+    """
     found = False
     try:
         with connect(url) as client:

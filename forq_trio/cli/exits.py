@@ -6,7 +6,7 @@ The error classes are imported only when there is an error, so that `forq --help
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -15,15 +15,42 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """The exit codes, stable for scripts; docs/cli.md says what they mean."""
+    """The exit codes, stable for scripts, each with its meaning."""
 
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    UNREACHABLE = 3
-    NOT_AUTHORISED = 4
-    NOTHING = 5
-    INTERRUPTED = 130
+    doc: str
+
+    def __new__(cls, value: int, doc: str) -> Self:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.doc = doc
+        return member
+
+    OK = 0, "Done."
+    FAILED = (
+        1,
+        "The operation failed, or not all of it was done: the server refused, a file is not sound, a line was not"
+        " sent.",
+    )
+    USAGE = (
+        2,
+        "The command line or the configuration is not right, or `serve`, `migrate` and `move` cannot use the database;"
+        " nothing was tried.",
+    )
+    UNREACHABLE = 3, "The server cannot be reached or did not answer."
+    NOT_AUTHORISED = (
+        4,
+        "The server does not accept the secret, the token does not allow it, or this address is locked out for trying"
+        " wrong ones.",
+    )
+    NOTHING = 5, "Nothing was received or found, or a receipt is no longer current."
+    GAVE_UP = (
+        70,
+        "Only `forq serve` and `forq demo`: told to stop, it could not come to an end in time and gave up.",
+    )
+    INTERRUPTED = (
+        130,
+        "Ended with Ctrl-C. `forq serve` and `forq demo` take that as their signal to stop, and end with 0.",
+    )
 
 
 _SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold the server's secret or an access token"

@@ -18,7 +18,12 @@ from forq_trio.telemetry.words import counted
 @target_file_option
 @url_option
 def export(queue: str, file: Path | None, url: str) -> int:
-    """Write all messages that are in QUEUE now, in any state, as one JSON object a line. The queue does not change."""
+    """Write all messages that are in QUEUE now, in any state, as one JSON object a line. The queue does not change.
+
+    \f
+    The lines are those of the [API](docs/api.md). Messages that arrive meanwhile are left out; those that leave
+    meanwhile may be missing. For a queue without messages the exit code is 5.
+    """
     from forq_trio.client.pages import get_page
     from forq_trio.client.protocol import export_path
 

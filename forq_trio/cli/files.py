@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def check(db_path: str | None, as_json: bool) -> int:
-    """Check the database: the structure of the file, then the rules for its tables."""
+    """Check the database: the structure of the file, then the rules for its tables.
+
+    \f
+    Reads the whole file. Without `--db-path` it is the one that the configuration names (`FORQ_DB_PATH`, the TOML
+    file, or the default).
+    """
     from forq_trio.storage.sqlite.files.check import check_file
 
     path = _database(db_path)
@@ -30,7 +35,13 @@ def check(db_path: str | None, as_json: bool) -> int:
 @click.argument("backup", metavar="BACKUP")
 @json_option
 def verify(backup: str, as_json: bool) -> int:
-    """Check a backup: a complete database in one closed file."""
+    """Check a backup: a complete database in one closed file.
+
+    \f
+    Fails for a file that has a log beside it: that is a database in use, not a backup. Of a file that an older version
+    of forq-trio made, SQLite's structure is checked, and the rules for its tables once a server of this version has
+    opened it; `forq check` does the same.
+    """
     from forq_trio.storage.sqlite.files.check import verify_backup
 
     return _report(backup, verify_backup(backup), as_json)
@@ -42,7 +53,12 @@ def verify(backup: str, as_json: bool) -> int:
 @db_option
 @json_option
 def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> None:
-    """Copy the database to the file TARGET as of now, while a server goes on working with it."""
+    """Copy the database to the file TARGET as of now, while a server goes on working with it.
+
+    \f
+    The copy holds what was committed when it began, in one file without a log and without free pages. It gets its name
+    only when it is complete, checked and on disk. Commits of a running server go on meanwhile.
+    """
     from forq_trio.storage.sqlite.files.check import backup_file
 
     source = _database(db_path)
@@ -59,7 +75,14 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
 @click.argument("database", metavar="[DB]", required=False)
 @json_option
 def restore(backup: str, database: str | None, as_json: bool) -> None:
-    """Replace the database DB, which no server may have open, with BACKUP. The old database stays beside it."""
+    """Replace the database DB, which no server may have open, with BACKUP. The old database stays beside it.
+
+    \f
+    Without DB it is the one that the configuration names. The backup is checked as `forq verify` does, then copied;
+    interrupted at any point, the name leads to the old database or the new one, each whole. What was there becomes
+    `DB.replaced-<UTC time>`, with all that its log held. Refused: a backup that is not sound or has a log beside it, a
+    database that a server or another program has open, and one that belongs to another user.
+    """
     from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.restore import restore_file
 

@@ -37,6 +37,17 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | No
     """Ask a running server whether it works; needs no secret.
 
     The exit code is 0 if it does, 1 if it answers but cannot use its database, and 3 if it does not answer.
+
+    \f
+    One sentence says how it is. On a full disk it works, too, and the sentence says that sends are refused: what is
+    stored can be received and acknowledged, and a restart frees no space. If the command line or the settings are not
+    right, nothing is asked, and the exit code is 2.
+
+    It asks [`/healthcheck`](docs/reference/http-server.md#get-healthcheck), with `--live`
+    [`/livez`](docs/reference/http-server.md#get-livez) instead: then 0 means that it answers at all. Without `--url` it
+    asks where a server with the same environment is: at `FORQ_API_ADDR`, or the `api_addr` of the file that
+    `FORQ_CONFIG` names, over TLS if `tls_cert` is set. It does not check the certificate, because it sends no secret. A
+    container asks so every half minute ([containers.md](docs/containers.md#health)).
     """
     if live and sends:
         raise click.UsageError("--live and --sends exclude each other.")

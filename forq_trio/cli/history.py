@@ -57,7 +57,11 @@ _TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
 
 @click.group(cls=CommandGroup)
 def history() -> None:
-    """Commands on finished messages, which the server stores with FORQ_HISTORY=on."""
+    """Commands on finished messages, which the server stores with FORQ_HISTORY=on.
+
+    \f
+    [history.md](docs/history.md) explains what is stored.
+    """
 
 
 @history.command("list", short_help="Find finished messages.")
@@ -81,6 +85,9 @@ def list_(
 
     The times say when they ended, the reason why they were discarded. It reads at most 10,000 messages, and says how
     far it came.
+
+    \f
+    What it read goes to stderr. With `--json` an object for each message, as the API shows it.
     """
     wanted = HistoryFilter(**asdict(filter_of(**chosen)), outcome=outcome)
     with connect(url) as client:
@@ -160,6 +167,9 @@ def requeue(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -
     """Send finished messages again, each as a new message; they stay in the history.
 
     Content, attributes, priority and group stay as they were. A former dead letter goes to the queue that it came from.
+
+    \f
+    Repeated, it sends them once more. The exit code is 5 if all that were refused are not in the history.
     """
     with connect(url) as client:
         results = in_batches(message_ids, MOVE_BATCH_MAX, lambda batch: client.requeue_finished(queue, batch))

@@ -28,6 +28,10 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
     """Write a secret, a folder for the database and a TOML file into FOLDER, by default the current one.
 
     What is there already stays as it is.
+
+    \f
+    `forq serve --config FOLDER/forq.toml` starts the server; the file has every setting with a comment, and names the
+    secret by `auth_secret_file`. The unit is for the user who writes it.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)

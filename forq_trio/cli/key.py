@@ -53,7 +53,11 @@ def _once_more_option(command: CommandT) -> CommandT:
 
 @click.group(cls=CommandGroup)
 def key() -> None:
-    """Work on the pending messages that have a key. `forq send --key` offers one."""
+    """Work on the pending messages that have a key. `forq send --key` offers one.
+
+    \f
+    All of these end with code 5 where no such message is pending.
+    """
 
 
 @key.command("list", short_help="List pending messages by their keys.")
@@ -67,7 +71,13 @@ def key() -> None:
 def list_(
     queue: str, prefix: str, kind: str | None, after: str | None, limit: int, as_json: bool, url: str
 ) -> int:
-    """List the pending messages that have a key, by kind and key."""
+    """List the pending messages that have a key, by kind and key.
+
+    \f
+    It shows key, kind, status, when each is due, how many offers there were, revision and content. Where there are
+    more, it says with which `--after` to go on. `--json` prints each message as `GET /api/v1/queues/{queue}/keys`
+    answers it.
+    """
     found: list[MessageInfo] = []
     with connect(url) as client:
         while len(found) < limit:
@@ -105,7 +115,11 @@ def _row(message: MessageInfo) -> tuple[object, ...]:
 @json_option
 @url_option
 def show(queue: str, key: str, kind: str, as_json: bool, url: str) -> None:
-    """Show the pending message of a key without changing it, and what waits behind it while it is in process."""
+    """Show the pending message of a key without changing it, and what waits behind it while it is in process.
+
+    \f
+    `--json` prints an object with `message` and `onceMore`.
+    """
     with connect(url) as client:
         found = client.keyed_message(queue, key, kind)
     if found is None:
@@ -148,7 +162,12 @@ def reschedule(
     as_json: bool,
     url: str,
 ) -> None:
-    """Change when the message of a key is due, and nothing else. A message in process is refused."""
+    """Change when the message of a key is due, and nothing else. A message in process is refused.
+
+    \f
+    It takes one of `--process-after` and `--delay`. For a message in process the exit code is 1; `--once-more` moves
+    what waits behind it.
+    """
     if (process_after is None) == (delay_ms is None):
         raise click.UsageError("either --process-after or --delay is needed")
     with connect(url) as client:
@@ -183,6 +202,10 @@ def drop(
     """Remove the message of a key, also one in process, and what waits behind it.
 
     --all asks for the name of the queue; without a terminal it needs --confirm.
+
+    \f
+    With `--once-more` it removes only what waits. The receipt of a consumer is void then. With `--all` it removes all
+    messages that have a key of this kind. `--json` prints `queue` and `dropped`.
     """
     if everything == (key is not None):
         raise click.UsageError("either KEY or --all is needed")

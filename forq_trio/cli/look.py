@@ -35,7 +35,13 @@ _PEEKED = (
 @json_option
 @url_option
 def queues(as_json: bool, url: str) -> None:
-    """List all queues: their messages by status, the consumers that wait, and their health."""
+    """List all queues: their messages by status, the consumers that wait, and their health.
+
+    \f
+    `held` are the messages that wait because their group is at its limit of messages in process. With `--json` an
+    object for each queue: `queue`, `isDlq`, `ready`, `delayed`, `processing`, `held`, `failed`, `bytes`, `waiting`,
+    `paused`, `level`, `verdict`. [queues.md](docs/queues.md#health-of-a-queue) explains the verdicts.
+    """
     with connect(url) as client:
         found = client.queues()
     print_list(found, as_json, _LISTED, _queue_row, "There is no queue yet; sending a message makes one.")
@@ -63,7 +69,12 @@ def _health(queue: QueueInfo) -> str:
 @json_option
 @url_option
 def peek(queue: str, limit: int, shuffle: bool, as_json: bool, url: str) -> int:
-    """Show the messages that will be received next, without receiving them."""
+    """Show the messages that will be received next, without receiving them.
+
+    \f
+    It counts no attempt, and the messages can still be received. The table shows the beginning of each content;
+    `--json` prints all that a message has.
+    """
     with connect(url) as client:
         messages = client.peek(queue, limit=limit, shuffle=shuffle)
     print_list(messages, as_json, _PEEKED, _message_row, f"No message of {queue} is ready.")

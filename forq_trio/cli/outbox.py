@@ -42,7 +42,11 @@ def _database_option(command: CommandT) -> CommandT:
 
 @click.group(cls=CommandGroup)
 def outbox() -> None:
-    """Commands on messages of an outbox that the server refused for good."""
+    """Commands on messages of an outbox that the server refused for good.
+
+    \f
+    They were [set aside](docs/outbox.md#messages-that-are-refused). No server is needed.
+    """
 
 
 @outbox.command(short_help="List the messages that were set aside.")

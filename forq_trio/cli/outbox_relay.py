@@ -23,6 +23,9 @@ def relay(database: str, once: bool, url: str) -> None:
 
     It runs until it is stopped, waits while the server does not answer, and may be killed at any point. A message that
     the server refuses for good is set aside in the database and named on stderr.
+
+    \f
+    DATABASE is a file of SQLite. [outbox.md](docs/outbox.md) explains the outbox.
     """
     secret = secret_for(url)
     import sqlite3

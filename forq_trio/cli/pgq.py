@@ -30,7 +30,12 @@ def _db_url_option(command: CommandT) -> CommandT:
 
 @click.group(cls=CommandGroup)
 def pgq() -> None:
-    """Commands on queues in tables of PostgreSQL, in the layout of Go's pgq. They need no server."""
+    """Commands on queues in tables of PostgreSQL, in the layout of Go's pgq. They need no server.
+
+    \f
+    A table is in the first schema of the connection's search path; its name may have capitals, `/` and quotes.
+    [pgq.md](docs/pgq.md) explains the layout.
+    """
 
 
 @pgq.command(short_help="Make a table, its indexes and its trigger.")
@@ -38,7 +43,11 @@ def pgq() -> None:
 @click.option("--no-notify", is_flag=True, help="Without the trigger that wakes waiting consumers.")
 @_db_url_option
 def create(table: str, no_notify: bool, db_url: str) -> None:
-    """Make a table with pgq's columns and indexes. An existing one keeps its rows, and gets the indexes it lacks."""
+    """Make a table with pgq's columns and indexes. An existing one keeps its rows, and gets the indexes it lacks.
+
+    \f
+    It also makes one index and a trigger of ours; an existing table gets the trigger, too, if it lacks that.
+    """
     from forq_trio.pgq.layout import create_table
 
     with connected(db_url) as connection:
@@ -51,7 +60,11 @@ def create(table: str, no_notify: bool, db_url: str) -> None:
 @yes_option
 @_db_url_option
 def drop(table: str, yes: bool, db_url: str) -> None:
-    """Drop a table with all its messages, finished ones too."""
+    """Drop a table with all its messages, finished ones too.
+
+    \f
+    It asks first; without a terminal it takes `--yes`.
+    """
     from forq_trio.pgq.layout import drop_table
 
     with connected(db_url) as connection:
@@ -67,7 +80,11 @@ def drop(table: str, yes: bool, db_url: str) -> None:
 @click.argument("table")
 @_db_url_option
 def check(table: str, db_url: str) -> None:
-    """Say which of pgq's columns and indexes a table lacks. It may have others, too, and may be partitioned."""
+    """Say which of pgq's columns and indexes a table lacks. It may have others, too, and may be partitioned.
+
+    \f
+    If something is missing, the exit code is 1; without the table it is 5.
+    """
     from forq_trio.pgq.layout import check_table, has_old_function
 
     with connected(db_url) as connection:

@@ -71,6 +71,12 @@ def pipeline() -> None:
     send them again, and load files into queues.
 
     These commands need Java 17 or newer, and Spark, which the extra `spark` installs.
+
+    \f
+    [spark.md](docs/spark.md) explains what they do. The server stores events with `FORQ_EVENTS=on` and finished
+    messages with `FORQ_HISTORY=on`: `archive` and `report` read the events, `archive` and `replay` the finished
+    messages. On a terminal a bar shows the progress. Spark's own log goes to a file, which is named if the command
+    fails and removed if it succeeds.
     """
 
 
@@ -101,6 +107,11 @@ def archive(
 
     ARCHIVE is a directory, or a URI such as s3a://bucket/archive. It has a Delta table of events, and one of finished
     messages. Each row is written once, also if a run is killed and repeated.
+
+    \f
+    The tables are `ARCHIVE/events` and `ARCHIVE/history`; their Parquet files are partitioned by `date`. A URI is of a
+    store that Spark reaches ([spark.md](docs/spark.md#object-stores-and-hdfs)). The tables themselves store how far
+    they are. Ctrl-C ends `--follow` with exit code 0, and the next run continues there.
     """
     need_spark()
     kept = _kept(url, tables)
@@ -150,6 +161,11 @@ def compact(
     """Rewrite the days of ARCHIVE that are over, so that each has few files.
 
     It may run beside forq pipeline archive, and may be killed at any time: a reader always sees each row once.
+
+    \f
+    The files are sorted by queue. It needs no server. Of two runs at once one fails and changes nothing. Files that
+    were replaced stay for a week, for programs that still read them; the next run after that removes them, and files
+    that killed runs have left.
     """
     need_spark()
     from datetime import date
@@ -216,6 +232,23 @@ def report(
     latencies, rates, attempts, reasons and stuck messages.
 
     The page is a single file without scripts, which can be sent by mail.
+
+    \f
+    The page is a single file without scripts; [spark.md](docs/spark.md#tables-of-events) has the columns of the
+    tables.
+
+    ![A report: two of six queues need attention, charts of all queues, a row for each](docs/images/report.png)
+
+    The page shows the 20 queues with the most traffic one by one, and all others together. Events do not tell how many
+    messages a queue had before the first one; the report takes the lowest number with which the backlog is never below
+    zero, which is right for every queue that was empty once. Durations below zero (the server's clock was set back)
+    count as zero, and the page says how many there were. Percentiles are exact to a thousandth of the rank.
+
+    `--queue-pages` adds a page for each of those 20, `queues/NAME-….html`, which the queue's row links to; the name is
+    the same in every report. Pages that an earlier report left for other queues are removed. On the page a message
+    that only waits for a consumer is not stuck but waiting; the table `stuck` has both. Of the tables `reasons` and
+    `stuck` the first 100 rows are written. With `--queue`, messages that were moved into that queue from another one
+    are not counted: their move is an event of the other queue.
     """
     need_spark()
     from pyspark_forq.pipelines.report.tables import interval
@@ -293,6 +326,21 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
 
     The same command sends the messages once: repeat it after a kill, and if it was done already, nothing is sent. To
     send them again, give it another --name.
+
+    \f
+    Content, priority, group and attributes are as they were. The messages come from an archive or from the server's
+    history.
+
+    `--dead-letters` sends each once: those that are still there, and (with `FORQ_HISTORY=on`) those that ended there.
+    Redriven ones are no dead letters any more. The dead-letter queue is the one of the queue's settings. They are
+    chosen and ordered as the others are: `outcome` is `dead_lettered`, `reason`, `attempts` and `finished_at`
+    (`--since`, `--until`) are of the move, `queue` is the dead-letter queue, and `dead_letter_outcome` says how they
+    ended there, null while they have not. A token needs the scope `browse` for the dead-letter queue, too.
+
+    All of them are published in one transaction, under a name, and a name is published once. `--where` is an SQL
+    expression over `history_id`, `id`, `queue`, `sequence`, `content`, `priority`, `attempts`, `group`, `attributes`,
+    `outcome`, `reason`, `received_at` and `finished_at`, such as `content like '%"country":"SE"%'`. If none is found,
+    the exit code is 5.
     """
     need_spark()
     from pyspark_forq.pipelines.replay import check_dead_letters
@@ -365,6 +413,12 @@ def load(
 
     Each row is sent once: if the command is interrupted, the next run continues where it was. It also loads files that
     were added since. Rows without a content are skipped.
+
+    \f
+    Formats are Parquet, JSON (an object a line), CSV (with a header) and text (a message a line). DATASET is a file, a
+    directory or a pattern. If the command is interrupted, the next run continues where it was. It also loads files
+    that were added since. A file that was loaded is not loaded again, even if it has changed. Rows without a content
+    are skipped and counted.
     """
     need_spark()
     for member, column in columns:

@@ -35,6 +35,11 @@ def processes(as_json: bool, url: str) -> None:
 
     It shows where they are, how many consumers wait at each, and how far each lags behind the others. A process is
     silent if nothing was heard from it for 15 seconds. The one that answers is marked with *.
+
+    \f
+    `connections` are those of its API, `gate` is how long its batches wait for their turn, and `lag` how far it is
+    behind the others (both the 99th percentile of five minutes), `up` for how long it runs, and `heard` when it was
+    heard last. `--json` prints what the [API](docs/api.md) answers of each.
     """
     with connect(url) as client:
         found = client.processes()

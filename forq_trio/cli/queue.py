@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def queue() -> None:
-    """Commands on a queue as a whole. A queue needs no setup: its first message creates it, with default settings."""
+    """Commands on a queue as a whole. A queue needs no setup: its first message creates it, with default settings.
+
+    \f
+    All but `forq queue set`, which creates a queue that does not exist and says so, end with code 5 for a name that
+    nobody has used. Durations and sizes are printed as the options take them, so what is set for one queue can be
+    copied to another.
+    """
 
 
 @queue.command(short_help="Show the settings of a queue.")
@@ -30,7 +36,12 @@ def queue() -> None:
 @json_option
 @url_option
 def show(queue: str, as_json: bool, url: str) -> None:
-    """Show the settings of a queue, and whether each was set or is the default."""
+    """Show the settings of a queue, and whether each was set or is the default.
+
+    \f
+    `source` is `set` for what somebody set, `default` for what holds without that. With `--json` an object with
+    `queue`, `settings` (what was set) and `effective` (what holds).
+    """
     with connect(url) as client:
         found = client.settings(queue)
     if as_json:
@@ -67,6 +78,13 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> None:
     """Change settings of a queue, at once for all of its messages; the others stay as they are.
 
     Order, delay and time to live apply to messages that are sent from now on. A queue that does not exist is created.
+
+    \f
+    A `SIZE` is a number of bytes, or one with `KiB`, `MiB` or `GiB`. `DELAYS` are the delays after the first, second,
+    ... failed attempt, the last one for all further attempts; or a formula: `initial` after the first attempt,
+    `factor` times as long after each further one (2 unless it is given), `max` at most (1h), shortened at random by a
+    share of up to `jitter` (0). [queues.md](docs/queues.md#settings-of-a-queue) has the range and the default of each
+    setting. `SETTING` is the name of an option without its dashes.
     """
     changes = {member: value for member, value in values.items() if value is not None}
     for name, setting in SETTINGS.items():
@@ -111,6 +129,9 @@ def bind(queue: str, table: str, url: str) -> None:
     """Bind a queue to a table of pgq's layout in the server's PostgreSQL database: its messages are the rows there.
 
     Go's pgq publishes and consumes there at the same time. `forq pgq create` makes such a table.
+
+    \f
+    See [a queue bound to a table](docs/bound-queues.md).
     """
     with connect(url) as client:
         client.bind(queue, table)
@@ -156,6 +177,10 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     """Remove all messages of a queue, also delayed ones and those that consumers have leased.
 
     Asks first; without a terminal it needs --yes.
+
+    \f
+    Removes what was sent before the command; what is sent meanwhile stays. Deduplication ids are remembered all the
+    same. If the answer is no, the exit code is 1.
     """
     with connect(url) as client:
         if not yes:
@@ -171,7 +196,11 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
 @click.argument("queue", metavar="NAME", type=QUEUE)
 @url_option
 def delete(queue: str, url: str) -> None:
-    """Forget an empty queue and its settings. A queue that has messages has to be purged first."""
+    """Forget an empty queue and its settings. A queue that has messages has to be purged first.
+
+    \f
+    The name can be used again: the next message creates the queue anew.
+    """
     with connect(url) as client:
         client.delete_queue(queue)
     echo(f"{queue} is removed")

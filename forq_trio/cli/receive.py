@@ -63,6 +63,17 @@ def receive(
 
     Without --ack a message is ready again when its lease ends, unless `forq ack` or `forq nack` is called with its
     receipt. `forq peek` shows messages without leasing them.
+
+    \f
+    Into a pipe each message is a line: its receipt, a tab and the content, or with `--ack` the content alone. After
+    the content comes one line feed, whether or not it ends with one itself: contents that have line breaks of their
+    own are better read with `--json`, whose objects have `id`, `content`, `receipt`, `attempts`, `sequence`,
+    `receivedAt`, `leaseUntil`, `priority`, `firstReceivedAt`, `attributes`, `group` and `maxAttempts`.
+
+    With `--ack` messages are acknowledged once they were written to the pipe: what was fetched and not written is
+    given back at once, its attempt not counted. Messages that the pipe still holds when its reader ends (`| head -3`)
+    are acknowledged all the same; a program that must not lose any reads the receipts and settles them itself, with
+    `forq ack`.
     """
     left = max_messages if max_messages or follow else 1
     printed = 0

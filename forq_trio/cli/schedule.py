@@ -45,7 +45,12 @@ _LISTED = (
 
 @click.group(cls=CommandGroup)
 def schedule() -> None:
-    """Commands on schedules. At each time of a schedule the server sends its message, exactly once."""
+    """Commands on schedules. At each time of a schedule the server sends its message, exactly once.
+
+    \f
+    [schedules.md](docs/schedules.md) explains them. For a name that no schedule has the exit code is 5. An error in a
+    cron expression is shown under its characters.
+    """
 
 
 _timing_options = schedule_options(*Timing.__struct_fields__)
@@ -70,6 +75,10 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
     """Make a schedule that sends CONTENT to QUEUE; - reads it from stdin.
 
     It takes one of --cron, --every and --daily.
+
+    \f
+    A name that is taken is refused unless `--replace` is given; then the schedule has the options of this call, and
+    the defaults for all others. With `--json` it is printed as the [API](docs/api.md) answers it.
     """
     timing = _timing_of(chosen)
     if content == "-":
@@ -91,7 +100,11 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
 @json_option
 @url_option
 def list_(as_json: bool, url: str) -> None:
-    """List all schedules by name: when they run, when next, and the result of the last run."""
+    """List all schedules by name: when they run, when next, and the result of the last run.
+
+    \f
+    With `--json` an object for each, as the API has it.
+    """
     with connect(url) as client:
         found = list(all_schedules(client))
     nothing = "There is no schedule; `forq schedule add` makes one."
@@ -116,7 +129,12 @@ def _row(each: Schedule) -> tuple[object, ...]:
 @json_option
 @url_option
 def show(name: str, runs: int, as_json: bool, url: str) -> None:
-    """Show a schedule: its next five runs, the results of the last ones, and its content."""
+    """Show a schedule: its next five runs, the results of the last ones, and its content.
+
+    \f
+    Next runs are printed in the zone of the schedule, the others in that of this machine. With `--json` one object:
+    `schedule`, `nextRuns` and `runs`.
+    """
     with connect(url) as client:
         details = client.schedule(name, runs=runs)
     if as_json:
@@ -149,6 +167,9 @@ def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
     """Show the next runs that a schedule would have, without making one.
 
     It takes one of --cron, --every and --daily, and says where a clock change moves a run.
+
+    \f
+    With `--json` an object for each: `at` (epoch ms), `local` and `note`. Without any run the exit code is 5.
     """
     timing = Timing(**_timing_of(chosen))
     with connect(url) as client, caret_under(timing.cron):

@@ -57,6 +57,15 @@ def apply(file: Path, yes: bool, prune: bool, as_json: bool, url: str) -> int:
 
     A schedule that the file does not name stays, unless --prune is given; a paused one stays paused, unless the file
     says `paused`. If anything in the file is wrong, nothing is done.
+
+    \f
+    The first mistake of each schedule is printed with its line or the name of the schedule, and the exit code is 2. A
+    schedule that the server refuses is named, the others are changed, and the exit code is 1.
+
+    [schedules.md](docs/schedules.md#a-file-of-schedules) shows a file. `+` marks a schedule that is made, `~` one that
+    is changed, with the members that differ, `-` one that is deleted. With `--json` an object for each: `schedule`,
+    `change` (`make`, `change` or `delete`), `members` (old and new value by name), `done`, and `code` and `message` of
+    its error.
     """
     wanted = read_schedules(file)
     with connect(url) as client:

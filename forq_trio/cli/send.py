@@ -69,6 +69,28 @@ def send(
 
     With --key it is offered under a key, and the output says whether that created a message, updated the pending one,
     or was ignored. Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
+
+    \f
+    Lines are cut at LF or CR LF and sent as they come, in batches of up to 1,000 messages and 4 MiB, each batch one
+    commit on the server. A byte order mark before the first line is left out; where a command reads all of stdin as
+    one content, the content has every byte. A line that the server refuses, is longer than 256 KiB or not UTF-8 is
+    reported with its number; the others are sent and the exit code is 1.
+
+    However it ends, the last line says how many were sent, and if it ended early (by Ctrl-C, or because the server was
+    gone) which `--from-line` goes on. If the last batch got no answer, the command names its lines, which may or may
+    not be stored: `--from-line` with the first of them sends them again, with the one after them skips them.
+
+    With `--key` one message is offered under a key, unique per queue and `--kind` while its message is pending. The
+    output says what happened: `created`, `updated` or `ignored` (identical to what is pending, or `--if-absent`), with
+    id, sequence and revision; with `--json` also `processAfter`, and `onceMore` if it waits behind the message in
+    process. With `--create` a pending key is an error, exit code 1. A key and `--dedup-id` exclude each other.
+
+    For options that are not given the queue's settings apply; [queues.md](docs/queues.md) tells what each option
+    means. If nothing is sent because the deduplication id is known, the output has the id and sequence of the first
+    message. With `--json` one message gives an object with `id`, `sequence` and `duplicate`, lines give one with
+    `queue`, `sent`, `rejected` (the lines, with `code`, `field` and `message`), `unknown` (`from` and `to`, the lines
+    that may or may not be stored; else `null`) and `nextLine` (the first line that was not dealt with; `null` at the
+    end).
     """
     if content is not None and file is not None:
         raise click.UsageError("CONTENT and --file exclude each other")

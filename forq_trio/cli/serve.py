@@ -181,6 +181,12 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
 
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. The messages are in a file, or in PostgreSQL if FORQ_DB_URL
     has the URL of a database there; then several servers can share them. `forq config` shows the effective settings.
+
+    \f
+    All settings but the secrets are options, too: see [settings](docs/reference/settings.md). Logs go to stderr.
+    SIGTERM or SIGINT ends it in order: no new connections, waiting consumers are answered with nothing, requests under
+    way finish, all is committed. What keeps it from starting (a port in use, a database that is another's or in use, a
+    mistake in the configuration) is one sentence on stderr, and the database is left as it was.
     """
     loaded = _load(file, settings)
     from forq_trio import app
@@ -213,7 +219,11 @@ def _write_urls(file: TextIO, url: str, ui_url: str | None) -> None:
 @_file_option
 @_apart_option
 def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> None:
-    """Print the settings in effect and where each comes from; secrets are masked."""
+    """Print the settings in effect and where each comes from; secrets are masked.
+
+    \f
+    Takes the same options as `forq serve`, so it can be asked before a server is started in the same way.
+    """
     from forq_trio.config import report
 
     if example:

@@ -20,7 +20,12 @@ def _receipts_of_a_queue(command: CommandT) -> CommandT:
 @json_option
 @url_option
 def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
-    """Acknowledge received messages: they are removed."""
+    """Acknowledge received messages: they are removed.
+
+    \f
+    A receipt that is no longer current (the lease ended and another consumer has the message, or it is settled) is
+    reported.
+    """
     with connect(url) as client:
         results = in_batches(receipts, RECEIPTS_BATCH_MAX, lambda batch: client.ack(queue, batch))
     return report_results(results, "acknowledged", as_json)
@@ -42,7 +47,11 @@ def nack(
     as_json: bool,
     url: str,
 ) -> int:
-    """Give received messages back after a failed attempt: they are retried, or fail at their last attempt."""
+    """Give received messages back after a failed attempt: they are retried, or fail at their last attempt.
+
+    \f
+    The back-off by attempt is 1, 5, 15, 30 and 60 seconds unless the queue's settings say otherwise.
+    """
     with connect(url) as client:
         results = in_batches(
             receipts,
@@ -58,7 +67,11 @@ def nack(
 @json_option
 @url_option
 def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json: bool, url: str) -> int:
-    """Make the leases of received messages end later, or sooner. 0: they are ready at once, and the attempt counts."""
+    """Make the leases of received messages end later, or sooner. 0: they are ready at once, and the attempt counts.
+
+    \f
+    The exit code and `--json` are as for `forq ack`.
+    """
     with connect(url) as client:
         results = in_batches(
             receipts, RECEIPTS_BATCH_MAX, lambda batch: client.extend(queue, batch, lease_ms=lease_ms)
@@ -72,7 +85,12 @@ def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json:
 @json_option
 @url_option
 def release(queue: str, receipts: tuple[str, ...], delay_ms: int, as_json: bool, url: str) -> int:
-    """Give received messages back unprocessed, to their old positions: the attempt is not counted."""
+    """Give received messages back unprocessed, to their old positions: the attempt is not counted.
+
+    \f
+    For work that was not begun: to be done later, or by somebody else. The exit code and `--json` are as for `forq
+    ack`.
+    """
     with connect(url) as client:
         results = in_batches(
             receipts, RECEIPTS_BATCH_MAX, lambda batch: client.release(queue, batch, delay_ms=delay_ms)

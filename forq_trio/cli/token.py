@@ -28,7 +28,12 @@ _ALONE = [scope.value for scope in Scope if scope is not Scope.ADMIN]
 
 @click.group(cls=CommandGroup)
 def token() -> None:
-    """Tokens for clients that should not have the server's secret. They are used instead of it, and allow less."""
+    """Tokens for clients that should not have the server's secret. They are used instead of it, and allow less.
+
+    \f
+    What they allow is in [access.md](docs/access.md). These commands need the secret, or a token with the scope
+    `admin` for all queues.
+    """
 
 
 @token.command(short_help="Make a token and print it, once.")
@@ -55,7 +60,12 @@ def token() -> None:
 def create(
     name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
 ) -> None:
-    """Make a token and print its text, which the server does not store."""
+    """Make a token and print its text, which the server does not store.
+
+    \f
+    The text alone goes to stdout, so `FORQ_AUTH_SECRET="$(forq token create ...)"` works; with `--json` an object of
+    `name` and `token`.
+    """
     expires_at = None if life_ms is None else machine_ms() + life_ms
     with connect(url) as client:
         created = client.create_token(name, map(Scope, scopes), queues, expires_at=expires_at)
@@ -70,7 +80,12 @@ def create(
 @json_option
 @url_option
 def list_(as_json: bool, url: str) -> None:
-    """List all tokens: what they allow, how long they are good for, and when they were last used."""
+    """List all tokens: what they allow, how long they are good for, and when they were last used.
+
+    \f
+    With `--json` an object for each: `name`, `scopes`, `queues`, `createdAt`, `expiresAt`, `lastUsedAt`, `expired`;
+    times in ms since the epoch, `null` for never.
+    """
     with connect(url) as client:
         found = client.tokens()
     print_list(found, as_json, _COLUMNS, _row, "There is no token; `forq token create` makes one.")
@@ -97,7 +112,11 @@ def _expiry(token: TokenInfo) -> str:
 @click.argument("name", type=_TOKEN)
 @url_option
 def revoke(name: str, url: str) -> None:
-    """Revoke a token, at once and for good. Its name is free again."""
+    """Revoke a token, at once and for good. Its name is free again.
+
+    \f
+    For a name that no token has the exit code is 5.
+    """
     with connect(url) as client:
         client.revoke_token(name)
     echo(f"{name} is revoked")

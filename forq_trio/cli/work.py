@@ -79,6 +79,43 @@ def work(
 
     SIGTERM or SIGINT ends it: messages in process have 10 seconds to finish; those that do not are released. A second
     signal ends it at once.
+
+    \f
+    Leases are extended while a message is in process. A lost lease ends the command or the request at once. `--lease`,
+    `--retry`, `--timeout`, `--concurrency`, `--where` and `--url` are for a queue: a module says them itself
+    ([workers.md](docs/workers.md)).
+
+    **`--exec`** has the content on stdin, and as environment `FORQ_MESSAGE_ID`, `FORQ_QUEUE`, `FORQ_ATTEMPT` (from 1),
+    `FORQ_LAST_ATTEMPT` (`1` or `0`) and `FORQ_ATTRIBUTE_…` for each attribute: its name in upper case, with `_` for
+    what is no ASCII letter or digit. The rest of its environment is that of `forq work`, the secret included, so that
+    it may call `forq` itself. Exit code 0 acknowledges, 75 asks for another attempt, any other is a failure. The
+    reason is the exit code with the last 4 KiB of stderr, as far as a reason may be long. What the command writes to
+    stdout is thrown away; it may redirect it. When it is ended (lost lease, `--timeout`, a second signal), its whole
+    process group gets SIGTERM, and 5 seconds later SIGKILL.
+
+    **`--post`** sends the content as the body, with the attribute `content-type` as its Content-Type, else
+    `application/json` where it is JSON that every reader takes as the same (no `NaN`, no `1e999`, no half of a
+    surrogate pair) and `text/plain` where it is not. Headers are `Forq-Message-Id`, `Forq-Queue`, `Forq-Attempt` and
+    `Forq-Attribute-…` for each attribute (names with `-` for what a header cannot have, values percent-encoded where
+    needed, 8 KiB in all; `Forq-Attributes-Left-Out` counts the rest). 2xx acknowledges, 410 discards, 429 and 503 with
+    `Retry-After` ask for another attempt then (0 and past times do not count), anything else is a failure whose reason
+    has the status and the start of the answer. An answer has 30 seconds. Redirects are not followed, and the proxy of
+    the environment is not used. Addresses that are not public (private, loopback, link-local) are refused unless
+    `--allow-private`; the check is made on the address that is connected to.
+
+    Posts are signed as [Standard Webhooks](https://www.standardwebhooks.com) says, which has libraries for receivers
+    ([workers.md](docs/workers.md#webhooks)), once there is a signing key: `whsec_` and the base64 of 24 to 64 bytes.
+    Several in the file, or in `FORQ_SIGNING_KEY` with spaces between them, sign each post side by side.
+
+    **`MODULE:APP`** imports the module, also from the working directory. `--reload` needs the extra `reload`: a change
+    of a Python file beside the module, or in its package, ends the Worker as SIGTERM does, and starts it again. A
+    module that cannot be imported is reported, and the next change tries it again.
+
+    On a terminal stderr shows what is done, and how fast. Otherwise, and with `--json`, stdout has a line for each
+    queue every 10 seconds in which something happened, and at the end, with `queue`, `handled`, `failed`, `discarded`,
+    `dead`, `lost` (leases), `running` and `perSecond`; warnings go to stderr. The exit code is 0 also if messages
+    failed: their attempts are counted by the queue. Without an answer of the server it tries again, for ever, or with
+    `--stop-when-empty` for 30 seconds; then the exit code is 3.
     """
     context = click.get_current_context()
     if command is not None and post_url is not None:

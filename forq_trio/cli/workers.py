@@ -34,6 +34,10 @@ def workers(queue: str | None, as_json: bool, url: str) -> None:
     """List the workers that serve a queue, or all: their slots, and what they handled in the last minute.
 
     A worker is silent if nothing was heard from it for 15 seconds.
+
+    \f
+    It shows how many of their `slots` are `busy`, how long they have held their `oldest` message, and when they were
+    `heard`, silent workers first. `--json` prints what the [API](docs/api.md) answers of each.
     """
     with connect(url) as client:
         found = client.workers(queue)

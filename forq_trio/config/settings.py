@@ -58,7 +58,10 @@ def default_reader_pool_size() -> int:
 
 
 class Section(BaseModel):
-    """The settings of one section of the TOML file. The string below a setting is its meaning."""
+    """The settings of one section of the TOML file.
+
+    The first paragraph below a setting is its meaning; the others are for docs/reference/settings.md.
+    """
 
     model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
@@ -69,7 +72,11 @@ class ServerSection(Section):
     env: Literal["local", "pro"] = "pro"
     """pro sends HSTS and marks cookies Secure; local is for trying things out over plain HTTP."""
     api_addr: ListenAddress = HostPort("localhost", 8080)
-    """Where the API listens."""
+    """Where the API listens.
+
+    A host name or IP address with a port. Without a host (`:8080`) the server listens on every interface. The default,
+    `localhost`, can be reached only from the same machine.
+    """
     ui_addr: ListenAddress = HostPort("localhost", 8081)
     """Where the admin UI listens."""
     trust_proxy_headers: Boolean = False
@@ -102,7 +109,17 @@ class DatabaseSection(Section):
         json_schema_extra={"default": "forq/forq.db in the user's data directory"},
         examples=["/var/lib/forq/forq.db"],
     )
-    """The database file; it and its directory are created if they do not exist."""
+    """The database file; it and its directory are created if they do not exist.
+
+    The user's data directory is `$XDG_DATA_HOME` (else `~/.local/share`) on Linux, `~/Library/Application Support` on
+    macOS and `%APPDATA%` on Windows. In production it is better to name the file. A database with a hard link is not
+    opened.
+
+    The write-ahead log beside it (`forq.db-wal`) grows to some 64 MiB under load and keeps that length while the
+    server runs, because it is written over. It is removed when the server stops. While checkpoints fail, or a long
+    read or backup uses it, it grows with each commit, until sends are refused for lack of space; the System page,
+    `forq_log_bytes` and `forq_checkpoint_failed` show that.
+    """
     db_url: DatabaseUrl | None = Field(
         None,
         repr=False,
@@ -119,17 +136,50 @@ class DatabaseSection(Section):
     )
     """A streaming replica of the PostgreSQL database; pages, lists, searches and exports read from it."""
     durability: Literal["full", "normal"] = "full"
-    """full: an answered change survives a power cut; normal: it survives only a crash of the process."""
+    """full: an answered change survives a power cut; normal: it survives only a crash of the process.
+
+    With `full`, every change is on disk before it is answered. With `normal` it is only handed to the operating system:
+    faster on slow disks, but answered changes of the last moments before a power cut can be lost.
+    """
     memory: Boolean = False
-    """Keep nothing: use a new temporary directory, in /dev/shm if there is one, and remove it at the end."""
+    """Keep nothing: use a new temporary directory, in /dev/shm if there is one, and remove it at the end.
+
+    Then db_path is not used, and durability counts as `none`. The next start removes what a killed process left behind.
+    """
     disk_reserve_mb: Mebibytes = Field(limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX)
-    """MiB of disk that sends leave free, and the size of the reserve file; 0, or at least 8 (with history, 32)."""
+    """MiB of disk that sends leave free, and the size of the reserve file; 0, or at least 8 (with history, 32).
+
+    Sends that would leave less free are answered 503 `forq.storage_full` until a quarter more is free; everything else
+    works. Free pages of the database file count as free space: once messages are consumed, sends use their pages. What
+    pipelines have leased counts a second time, and a quarter of it, and up to 16 MiB for the log, because to show
+    leased messages, or change them by id, takes so much. Such calls are refused only once less than half of the
+    reserve is free, and leases once little of it is (with the history on, leases are copies, and are refused like
+    sends).
+
+    The server checks the disk every two seconds, and more often while much is written to a nearly full one. If another
+    program fills the disk, the server deletes the file `<db_path>.reserve`, so that acks, nacks, extensions, receives
+    and checkpoints have space, and makes it again when that and a quarter more is free. Another program can take that
+    space as well, which can stop acks ([what is not promised](docs/reliability.md#what-is-not-promised)). The reserve
+    file is removed when the server stops.
+
+    With 0, or with memory, there is no such file, and sends leave 8 MiB free (with the history on, 32): without them
+    nothing that is stored could be consumed. On file systems that never write in place (Btrfs, ZFS) free pages and the
+    log need some of the free space as well. On a file system that compresses, the reserve file reserves nothing.
+    """
     backup_dir: DirectoryPath | None = Field(
         None, json_schema_extra={"default": "backups, beside the database"}, examples=["/var/backups/forq"]
     )
-    """The directory for the server's backups; the first backup creates it."""
+    """The directory for the server's backups; the first backup creates it.
+
+    Backups are called `<database>-<UTC time>` (`forq-20260131T030000Z.db`). Only files with such names are ever
+    removed, and only after a new backup. Two servers whose databases have the same name need a directory each.
+    [Backups](docs/reliability.md#backups) says more.
+    """
     backup_every_hours: Hours = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)
-    """Hours between two backups that the server makes; 0: only on request."""
+    """Hours between two backups that the server makes; 0: only on request.
+
+    The interval counts from the latest file, also after restarts; a failed backup is tried again after ten minutes.
+    """
     backup_keep: WholeNumber = Field(limits.BACKUP_KEEP_DEFAULT, ge=1, le=limits.BACKUP_KEEP_MAX)
     """How many backups to keep; after a new one the oldest are removed."""
     history: Literal["on", "off"] = "off"
@@ -160,7 +210,11 @@ class SasquatchSection(Section):
     sasquatch_enabled: Boolean = True
     """Serve Sasquatch's endpoints (/send, /receive, ...) beside Forq's."""
     sasquatch_auth: Boolean = True
-    """Require X-API-Key from Sasquatch's clients; false only where nobody but this machine can reach the API."""
+    """Require X-API-Key from Sasquatch's clients; false only where nobody but this machine can reach the API.
+
+    It may be false only if api_addr is an address of this machine alone (`localhost`, `127.0.0.1`, `[::1]`). Requests
+    from web pages of other sites, and for other hosts, are then refused.
+    """
     sasquatch_max_queue_length: WholeNumber = Field(5_000, ge=1, le=limits.QUEUE_MESSAGES_MAX)
     """Messages a queue may hold; /send to a full one is refused."""
     sasquatch_max_message_size_kb: Kibibytes = Field(256, ge=1, le=limits.SASQUATCH_MESSAGE_KIB_MAX)
@@ -186,7 +240,11 @@ class SasquatchSection(Section):
     )
     """The priority of a message if the send says nothing."""
     sasquatch_poison_cleanup_interval: Seconds = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
-    """Seconds between two sweeps for failed messages; a sweep rarely finds one, because they are handled at once."""
+    """Seconds between two sweeps for failed messages; a sweep rarely finds one, because they are handled at once.
+
+    The three cleanup intervals shorten those of the sweeps of both dialects: this one those for failed messages, the
+    other two those for expired ones. Messages fail, expire and become visible at their exact time, without a sweep.
+    """
     sasquatch_retention_cleanup_interval: Seconds = Field(600, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
     """Seconds between two sweeps for expired messages; a sweep rarely finds one, because they expire on time."""
     sasquatch_dedup_cleanup_interval: Seconds = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
@@ -195,7 +253,10 @@ class SasquatchSection(Section):
 
 class TlsSection(Section):
     tls_cert: ReadableFile | None = Field(None, examples=["/etc/forq/tls_cert.pem"])
-    """PEM file with the certificate and its chain; turns TLS on."""
+    """PEM file with the certificate and its chain; turns TLS on.
+
+    Certificate and key are given both or not at all. They are loaded once at the start.
+    """
     tls_key: ReadableFile | None = Field(None, examples=["/etc/forq/tls_key.pem"])
     """PEM file with the certificate's private key, not encrypted."""
 
@@ -271,7 +332,17 @@ class ServerSetting:
 
     @property
     def doc(self) -> str:
-        return self.field.description or ""
+        """Its meaning: the first paragraph below the declaration."""
+        return self._text[0]
+
+    @property
+    def details(self) -> str:
+        """What else is to know about it: the other paragraphs."""
+        return self._text[2]
+
+    @property
+    def _text(self) -> tuple[str, str, str]:
+        return (self.field.description or "").partition("\n\n")
 
     @property
     def form(self) -> Notation:

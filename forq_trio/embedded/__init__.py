@@ -1,1 +1,1 @@
-"""The broker for callers outside of trio: in asyncio programs and in blocking ones (docs/python.md, Embedding)."""
+"""The broker for callers outside of trio: in asyncio programs and in blocking ones (docs/embedding.md)."""

@@ -1,7 +1,7 @@
 """The health of a queue: from facts to a verdict, its explanation and a remedy. Pure functions, no clock.
 
 The table is `ROWS`: the first row that applies is the verdict. "Lately" is the last five minutes. Rows of the levels
-broken and attention have to apply for a while before they are shown (health.py). docs/queues.md has the table for
+broken and attention have to apply for a while before they are shown (health.py). docs/health.md has the table for
 people, and a test compares the two.
 
 Dead-letter queues are inspected by people, so a backlog without consumers is normal there; the verdict says whether

@@ -6,7 +6,7 @@ Who has a fact declares its family in one line with the reading of it, in a func
         yield gauge("forq_log_bytes", "Bytes of the write-ahead log, now.", self.log_bytes)
 
 `System.owners` lists these functions in the order of a scrape, and `metrics_text` writes what they yield. A function
-yields the same families at every call, without series if there is nothing. A test compares docs/metrics.md with them.
+yields the same families at every call, without series if there is nothing. docs/reference/metrics.md is made of them.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -255,7 +255,7 @@ RATES = st.builds(Rate, st.integers(1, 7), st.integers(1, 40))
 @settings(deadline=None, max_examples=30)
 @given(rate=RATES, steps=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), max_size=15))
 def test_in_any_time_no_more_than_the_bucket_and_what_came_into_it(rate, steps):
-    """The promise of docs/queues.md, over every pair of moments; and that nothing less is delivered than it allows."""
+    """The promise of docs/rates.md, over every pair of moments; and that nothing less is delivered than it allows."""
     engine = MemoryEngine(EngineSettings())
     configure(engine, rate=rate)
     for _ in range(75):

@@ -156,19 +156,16 @@ def names_cancel(path: Path) -> bool:
     )
 
 
-def test_the_readme_links_every_page(root) -> None:
-    """Those of the HTTP reference are linked from the guide."""
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    guide = (
-        (root / "docs" / "api.md").read_text(encoding="utf-8").replace("](reference/", "](docs/reference/")
-    )
+def test_the_start_page_links_every_page(root) -> None:
+    """From there everything can be found; the contents of the site are made of it."""
+    index = root / "docs" / "index.md"
+    links = re.findall(r"^- \[.+\]\((.+\.md)\)$", index.read_text(encoding="utf-8"), re.MULTILINE)
+    linked = {str((index.parent / link).resolve().relative_to(root)) for link in links}
+    assert len(links) == len(linked)
     pages = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
-    names = {str(path.relative_to(root)) for path in pages} - {"README.md"}
-    assert {
-        name
-        for name in names
-        if f"]({name})" not in (guide if name.startswith("docs/reference/http") else readme)
-    } == set()
+    names = {str(path.relative_to(root)) for path in pages} - {"docs/index.md"}
+    assert names - linked == set()
+    assert {name for name in linked if not (root / name).exists()} == set()
 
 
 def test_editors_break_lines_where_ruff_does(root, project) -> None:

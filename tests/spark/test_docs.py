@@ -121,7 +121,7 @@ def test_bounds_are_those_of_the_server() -> None:
 
 def test_what_the_page_says_is_in_the_metrics() -> None:
     series = set(re.findall(r"`(forq_\w+(?<!_trio))`", PAGE))
-    documented = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
     assert len(series) >= 3
     assert [name for name in series if f"`{name}`" not in documented] == []
 

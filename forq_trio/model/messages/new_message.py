@@ -2,7 +2,7 @@
 
 An option is an annotated type (`TtlMs`): its range, default and meaning are in its `Option`, and a member of that type
 in `NewMessage`, and one of the same name in `MessageOptions`, make it known. What is valid (`checks`), the errors for
-it, the API's document, the options of `forq send` and the table of docs/queues.md follow from `OPTIONS`.
+it, the API's document, the options of `forq send` and the table of docs/reference/queues.md follow from `OPTIONS`.
 """
 
 from typing import Annotated, Any, Self, TypedDict, Unpack

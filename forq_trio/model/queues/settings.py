@@ -2,7 +2,7 @@
 
 A setting is an annotated type (`LeaseMs`): its range, default and meaning are in its `Setting`, and a member of that
 type in each of the four classes below makes it known. What is valid (`setting_checks`), the API's document, the options
-of `forq queue set`, the form and the words of the admin UI and the table of docs/queues.md follow from `SETTINGS`.
+of `forq queue set`, the form and the words of the admin UI and docs/reference/queues.md follow from `SETTINGS`.
 
 `QueueSettings` has what was set (None: the default), `SettingsChange` changes some of them, and `QueueRules` are the
 settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.

@@ -173,7 +173,9 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
     missed: Missed = "last"
     # what a run does while the message of an earlier run is in its queue: `send` its own anyway, or `skip` it
     while_pending: WhilePending = "send"
-    paused: bool | None = None  # null leaves it as it is; a new schedule is not paused
+    paused: bool | None = (
+        None  # whether it is paused; null leaves it as it is, and a new schedule is not paused
+    )
 
     @property
     def timing(self) -> Timing:

@@ -1,4 +1,4 @@
-"""docs/pgq.md: its command and its program run."""
+"""docs/pgq.md and docs/bound-queues.md: their commands and programs run."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment, real_server
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "pgq.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("pgq.md", "bound-queues.md"))
 LINES_MAX = 12
 
 

@@ -1,4 +1,4 @@
-"""The programs of docs/python.md run as they stand, against a real server, and print what they say they do."""
+"""The programs of docs/python.md and docs/embedding.md run as they stand, and print what they say they do."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from support.programs import INSTALLED, path_to_package, python_of, run_program
 from support.real_server import environment, real_server
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("python.md", "embedding.md"))
 PROGRAMS = dict(
     re.findall(r"^## (.+)\n(?:(?!^## |^```python)[\s\S])*?^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
 )

@@ -77,7 +77,9 @@ def test_what_apply_is_shown_to_print_is_what_it_prints(
 def test_the_table_has_every_member_and_its_option() -> None:
     from forq_trio.cli.schedule import add
 
-    rows = re.findall(r"^\| `(\w+)` \| (?:`(--[\w-]+)`)? ?\|", PAGE.partition("## Members")[2], re.MULTILINE)
+    page = (ROOT / "docs" / "reference" / "queues.md").read_text(encoding="utf-8")
+    table = page.partition("## Members of a schedule\n")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (?:`(--[\w-]+)`)? ?\|", table, re.MULTILINE)
     members = set(NewSchedule.__struct_encode_fields__)
     assert {member for member, _ in rows} == members
     options = {each for option in add.params for each in option.opts if each.startswith("--")}

@@ -1,4 +1,4 @@
-"""The programs of docs/workers.md run as they stand, and its tables name every option and member."""
+"""The programs of docs/workers.md and docs/worker-deployment.md run as they stand, and all options are named."""
 
 import inspect
 import re
@@ -14,7 +14,8 @@ from forq_trio.worker.metrics import measure
 from support.programs import run_program
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "workers.md").read_text(encoding="utf-8")
+PAGES = ("workers.md", "worker-deployment.md")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES)
 PROGRAMS = re.findall(r"^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
 PRINTED = ["to anna@example.org\n", "49\n", "1\n"]
 

@@ -1,4 +1,4 @@
-"""Names, labels and meanings of the series are a promise: the tables of docs/metrics.md, compared with the code."""
+"""Names, labels and meanings of the series are a promise: docs/reference/metrics.md, compared with the code."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,8 @@ from support.actors import elapse, on_the_loop
 from support.exposition import all_families, of_counters, owners_without_server, samples_shown
 from support.workers import part, report
 
-DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
+GUIDE = REFERENCE.parents[1] / "metrics.md"
 
 FORQ = """\
 # HELP forq_messages_produced_total Messages stored for producers.
@@ -132,20 +133,37 @@ def test_f11_every_kind_of_event_is_exposed_or_left_out_on_purpose() -> None:
 
 
 def test_every_series_and_every_cause_is_documented(families: list[Family]) -> None:
-    text = DOCS.read_text()
-    series, causes = text.split("`cause` is one of:")
-    assert table_rows(series) == [
+    series, causes = REFERENCE.read_text(encoding="utf-8").split("\n## Causes of rejections\n")
+    rows = [[*row[:3], row[3].replace("`", "")] for row in table_rows(series)]
+    declared = [
         [f"`{family.name}`", family.type, ", ".join(f"`{label}`" for label in family.labels), family.meaning]
         for family in families
     ]
+    assert sorted(rows) == sorted(declared)
+    forqs = re.findall(r"^# TYPE (\w+)", FORQ, re.MULTILINE)
+    tables = [[row[0].strip("`") for row in table_rows(text)] for text in series.split("\n## ")[1:]]
+    assert tables[0] == forqs
+    order = [family.name for family in families]
+    assert [sorted(names, key=order.index) for names in tables] == tables
     assert table_rows(causes) == [[f"`{cause.value}`", cause.doc] for cause in Cause]
+
+
+def test_every_label_is_explained(families: list[Family]) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    labels = {label for family in families for label in family.labels}
+    by_meaning = {"consumer", "whose", "name", "process", "version"}  # the meaning of their series says it
+    assert {label for label in labels - by_meaning if f"| `{label}`" not in text} == set()
     assert STATES == ("ready", "delayed", "processing", "held", "failed")
     for state in STATES:
-        assert f"`{state}`" in series
+        assert f"`{state}`" in text
 
 
 def test_the_docs_name_no_series_that_is_not_there(families: list[Family]) -> None:
-    named = set(re.findall(r"\bforq_[a-z_]+\b", DOCS.read_text()))
+    named = {
+        name
+        for page in (GUIDE, REFERENCE)
+        for name in re.findall(r"\bforq_[a-z_]+\b", page.read_text(encoding="utf-8"))
+    }
     known = {family.name for family in families}
     known |= {f"{family.name}_bucket" for family in families if family.type == "histogram"}
-    assert named <= known
+    assert named - {"forq_trio"} <= known

@@ -1,4 +1,4 @@
-"""What `forq config` prints, and that docs/configuration.md says the same as the code."""
+"""What `forq config` prints, and that the pages on settings and log events say the same as the code."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from forq_trio.config.settings import SETTINGS
 from forq_trio.config.sources import read_environment
 from forq_trio.telemetry.log import LogEvent
 
-DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 SECRET = "correct-horse-battery-staple-0123456789"
 
 
@@ -19,29 +19,53 @@ def cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def table_rows(start: str) -> list[list[str]]:
-    """Rows of the tables in the documentation whose first cell begins so."""
-    return [cells(line) for line in DOCS.read_text().splitlines() if line.startswith(start)]
+def plain(text: str) -> str:
+    """A text without the marks of code and of stars."""
+    return text.replace("`", "").replace("\\*", "*")
 
 
 def test_every_setting_is_documented_as_it_is():
-    expected = [
-        [
-            f"`{setting.variable}`",
-            f"`[{setting.section}] {setting.name}`",
-            f"`{setting.option}`" if setting.option else "",
-            setting.form.allowed,
-            setting.default_text,
-            setting.doc,
-        ]
+    page = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+    parts = re.split(r"^##(#?) (.+)\n", page, flags=re.MULTILINE)[1:]
+    documented = []
+    section = ""
+    for deep, heading, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if not deep:
+            section = heading
+            continue
+        doc, key, allowed, default = (
+            plain(text).strip().splitlines()[0:1] + plain(text).strip().splitlines()[2:5]
+        )
+        documented.append((section, heading, doc, key, allowed, default))
+    assert documented == [
+        (
+            f"[{setting.section}]",
+            setting.variable,
+            plain(setting.doc),
+            f"- key {setting.name} of [{setting.section}], "
+            + (f"option {setting.option}" if setting.option else "no option, because it is a secret"),
+            f"- allowed: {setting.form.allowed}",
+            "- required" if setting.default_text == "(required)" else f"- default: {setting.default_words}",
+        )
         for setting in SETTINGS.values()
     ]
-    assert table_rows("| `FORQ_") == expected
+
+
+def test_what_else_is_to_know_of_a_setting_is_on_its_page_and_not_in_the_help():
+    page = " ".join(plain((REFERENCE / "settings.md").read_text(encoding="utf-8")).split())
+    with_details = [setting for setting in SETTINGS.values() if setting.details]
+    assert len(with_details) >= 5
+    for setting in with_details:
+        assert "\n\n" not in setting.doc
+        assert plain(setting.details).split("(docs/")[0].split("\n")[0] in page
 
 
 def test_every_log_event_is_documented_as_it_is():
-    documented = [row for row in table_rows("| `") if "." in row[0]]
-    assert documented == [[f"`{event.value}`", event.level, event.doc] for event in LogEvent]
+    page = (REFERENCE / "events.md").read_text(encoding="utf-8")
+    rows = [cells(line) for line in page.splitlines() if re.match(r"\| `\w+\.\w+` \|", line)]
+    assert [[plain(cell) for cell in row] for row in rows] == [
+        [event.value, event.level, event.doc] for event in LogEvent
+    ]
 
 
 def test_json_has_every_setting_with_its_source_and_no_secret():
@@ -85,7 +109,7 @@ def _written(tmp_path: Path, text: str) -> Path:
 
 
 def test_variables_that_our_commands_and_clients_read_are_known():
-    root = DOCS.parents[1]
+    root = REFERENCE.parents[1]
     read = re.compile(r'(?:environ(?:\.get\(|\[)|envvar=)"(FORQ_\w+)"')
     sources = [*(root / "forq_trio").rglob("*.py"), *(root / "pyspark_forq").rglob("*.py")]
     names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}

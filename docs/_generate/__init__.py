@@ -1,0 +1,21 @@
+"""The pages of docs/reference, made from declarations: `python -m docs._generate` writes them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from docs._generate import cli, events, metrics, python, queues, settings
+
+DOCS = Path(__file__).parents[1]
+MAKERS: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
+    cli.pages,
+    settings.pages,
+    metrics.pages,
+    events.pages,
+    python.pages,
+    queues.pages,
+)
+
+
+def pages() -> dict[Path, str]:
+    """The text of each page."""
+    return {DOCS / "reference" / name: text for make in MAKERS for name, text in make()}

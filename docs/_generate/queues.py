@@ -1,0 +1,112 @@
+"""What a message and a schedule can say, and what can be set for a queue."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, get_type_hints
+
+import click
+import msgspec
+
+from docs._generate.markdown import code, page, table, with_code
+from docs._site.fields import declared_in, fields_of
+from forq_trio.cli.schedule import add
+from forq_trio.drawing import format
+from forq_trio.model import limits
+from forq_trio.model.declared import ValueKind
+from forq_trio.model.messages.new_message import OPTIONS, Option
+from forq_trio.model.queues.settings import SETTINGS, Defaults, Setting
+from forq_trio.model.schedules.types import NewSchedule
+from forq_trio.ui.settings_form import value_words
+
+SOURCE = "the declarations in forq_trio/model/messages, queues and schedules"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    yield "queues.md", page("Messages, queues and schedules", SOURCE, *_blocks())
+
+
+def _blocks() -> Iterator[str]:
+    yield (
+        "Members are those of the API's JSON, options those of `forq send` and `forq queue set`; Python has the "
+        "members in its own spelling (`delay_ms`). [What a queue can do](../queues.md) explains what they are for."
+    )
+    yield "## Options of a message"
+    rows = [["`content`", "", "Any text.", "up to 256 KiB of UTF-8", ""]]
+    rows += [
+        [
+            code(each.json_name),
+            code(f"--{each.option}"),
+            with_code(each.says()),
+            RANGE[each.kind](each),
+            each.default,
+        ]
+        for each in OPTIONS.values()
+    ]
+    yield table(["member", "option", "meaning", "range", "without it"], rows)
+    yield "## Settings of a queue"
+    yield table(["setting", "option", "meaning", "range", "default"], map(_row, SETTINGS.values()))
+    yield "## Members of a schedule"
+    yield "[Schedules](../schedules.md) explains them; the options are those of `forq schedule add`."
+    yield table(["member", "option", "meaning", "without it"], _of_schedules())
+
+
+def _of_schedules() -> Iterator[list[str]]:
+    """Rows of all members, those of the message included."""
+    hints = get_type_hints(NewSchedule, include_extras=True)
+    flags = {each.name: each.opts[0] for each in add.params if isinstance(each, click.Option)}
+    fields = {field.name: field for field in fields_of(NewSchedule)}
+    for member in msgspec.structs.fields(NewSchedule):
+        default = getattr(declared_in(hints[member.name]), "default", "")
+        if not default and member.default not in (msgspec.NODEFAULT, None):
+            default = str(member.default)
+        says = with_code(_sentence(fields[member.name].says))
+        yield [code(member.encode_name), code(flags.get(member.name, "")), says, default]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _number_range(option: Option) -> str:
+    show = format.setting if option.kind is ValueKind.DURATION else format.whole
+    return f"{show(option.low)} to {show(option.high)}"
+
+
+RANGE: dict[ValueKind, Callable[[Option], str]] = {
+    ValueKind.TIME: lambda option: f"up to {format.setting(limits.PROCESS_AFTER_AHEAD_MS_MAX)} ahead",
+    ValueKind.DURATION: _number_range,
+    ValueKind.COUNT: _number_range,
+    ValueKind.TEXT: lambda option: f"{option.low} to {option.high} characters",
+    ValueKind.PAIRS: lambda option: f"up to {option.high}",
+    ValueKind.QUEUE: lambda option: "a queue's name",
+}
+OTHERS = {
+    ValueKind.BACK_OFF: "a list of delays, or [a formula](../queues.md#settings-of-a-queue)",
+    ValueKind.RATE: "[so many in so much time](../queues.md#rates)",
+    ValueKind.QUEUE: "a queue's name, no circles",
+}
+
+
+def _row(setting: Setting) -> list[str]:
+    default = setting.default_text or _value(setting, setting.default("q", Defaults()))
+    meaning = with_code(setting.meaning)
+    return [
+        code(setting.json_name),
+        code(f"--{setting.option}"),
+        meaning,
+        _range(setting),
+        with_code(default),
+    ]
+
+
+def _value(setting: Setting, value: Any) -> str:
+    if setting.kind is ValueKind.WORD or setting.kind is ValueKind.QUEUE:
+        return code(value)
+    return value_words(setting, value)
+
+
+def _range(setting: Setting) -> str:
+    if setting.kind is ValueKind.WORD:
+        return ", ".join(map(code, setting.words))
+    if setting.high:
+        return f"{_value(setting, setting.low)} to {_value(setting, setting.high)}"
+    return OTHERS[setting.kind]
