@@ -157,7 +157,7 @@ def described(name: str) -> str:
 
 def test_alerts_and_runbooks_have_the_words_of_the_verdicts(runbooks: dict[str, str]) -> None:
     # A test compares the table there with the verdicts.
-    text = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
     verdicts = re.findall(r"^\| (broken|attention) \| (.+?) \|", text, re.MULTILINE)
     for level, name in (("broken", "ForqQueueBroken"), ("attention", "ForqQueueNeedsAttention")):
         shown = re.findall(r"^\| (.+?) \|", runbooks[name], re.MULTILINE)[1:]
