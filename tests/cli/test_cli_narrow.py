@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from uuid import uuid4
+from hashlib import sha256
 
 import pytest
 from rich.cells import cell_len
@@ -19,7 +19,7 @@ from support.workers import part, report, worker_id
 
 from .conftest import Forq, Stream
 
-NAME = f"{uuid4().hex}{uuid4().hex}"
+NAME = sha256(b"a queue").hexdigest()
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 LISTS = (
     ("queues",),
