@@ -60,7 +60,7 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | No
     deadline = time.monotonic() + wait_ms / 1_000
     while True:
         try:
-            click.echo(_how_it_is(server, where, live, sends, timeout_ms))
+            click.echo(_printable(_how_it_is(server, where, live, sends, timeout_ms)))
             return
         except CliFailure:
             if time.monotonic() + _PAUSE_SECONDS > deadline:
@@ -77,6 +77,11 @@ def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeo
     if refused is not None and sends:
         raise CliFailure(f"{where} works, but: {refused}")
     return f"{where} works." if refused is None else f"{where} works, but: {refused}."
+
+
+def _printable(sentence: str) -> str:
+    """A sentence, part of which a server may have said; `output`, which spells such things out, takes long to import."""
+    return "".join(each if each.isprintable() else "?" for each in sentence)
 
 
 def configured_url(environ: Mapping[str, str]) -> str:

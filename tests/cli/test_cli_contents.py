@@ -146,6 +146,7 @@ def test_all_commands_print_by_one_function():
     }
     assert printing == {
         "output.py",
+        "health.py",  # a sentence, which it makes printable itself
         "__init__.py",  # to stderr, where click is missing
         "spark.py",  # the log of a pipeline, to a file
     }

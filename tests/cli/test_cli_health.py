@@ -105,6 +105,11 @@ def test_a_full_disk_is_told_and_fails_only_who_asks_for_sends(forq: Forq):
     assert (outcome.code, outcome.out, outcome.err) == (1, "", f"forq: {url} {words}\n")
 
 
+def test_what_a_server_says_moves_no_cursor(forq: Forq):
+    with answering(said("200 OK", '{"sendsRefused": "a\\u001b[2Jb"}')) as url:
+        assert forq("health", "--url", url).out == f"{url} works, but: a?[2Jb.\n"
+
+
 @pytest.mark.parametrize(
     "answer",
     [

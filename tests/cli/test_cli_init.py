@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path):
 
 
 def test_the_lines_fit_a_terminal(forq: Forq):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # whose name is no longer than that of a home
         outcome = forq("init", folder, "--systemd", terminal=True)
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 80

@@ -101,7 +101,7 @@ def test_server_tells_nothing_to_paste_before_it_listens(installed, taken_port) 
 def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
     """Those of the README, and those that are printed."""
     readme = (root / "README.md").read_text(encoding="utf-8")
-    in_readme = re.findall(r"^```sh\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)[1:3]
+    in_readme = re.findall(r"^```sh\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)[2:4]
     assert [block.split()[0] for block in in_readme] == [".", "forq"]
     with started(installed) as printed:
         pasted = run(installed, "bash", "-ec", "".join(in_readme))
