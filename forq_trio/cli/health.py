@@ -80,7 +80,7 @@ def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeo
 
 
 def _printable(sentence: str) -> str:
-    """A sentence, part of which a server may have said; `output`, which spells such things out, takes long to import."""
+    """The sentence, part of which a server may have said. `output` spells such things out, but takes long to import."""
     return "".join(each if each.isprintable() else "?" for each in sentence)
 
 
