@@ -52,17 +52,29 @@ def _blocks() -> Iterator[str]:
 def _of_schedules() -> Iterator[list[str]]:
     """Rows of all members, those of the message included."""
     hints = get_type_hints(NewSchedule, include_extras=True)
-    flags = {each.name: each.opts[0] for each in add.params if isinstance(each, click.Option)}
+    options = {each.name: each for each in add.params if isinstance(each, click.Option)}
     fields = {field.name: field for field in fields_of(NewSchedule)}
     for member in msgspec.structs.fields(NewSchedule):
-        default = getattr(declared_in(hints[member.name]), "default", "")
+        declared, option = declared_in(hints[member.name]), options.get(member.name)
+        default = getattr(declared, "default", "")
         if not default and member.default not in (msgspec.NODEFAULT, None):
             default = str(member.default)
-        says = with_code(_sentence(fields[member.name].says))
-        yield [code(member.encode_name), code(flags.get(member.name, "")), says, default]
+        says = fields[member.name].says
+        if (
+            not says or "null:" in says.lower()
+        ):  # the comment alone, which is read beside the name and its type
+            meant = declared.says() if declared is not None else option and option.help
+            says = " ".join(_sentence(each) for each in (meant, says) if each)
+        yield [
+            code(member.encode_name),
+            code(option.opts[0] if option else ""),
+            with_code(_sentence(says)),
+            default,
+        ]
 
 
 def _sentence(text: str) -> str:
+    assert text, "a member says nothing of itself"
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 

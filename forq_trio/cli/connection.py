@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.client.address import address_of
-from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret
+from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.model.access.secrets import why_no_secret
 
 if TYPE_CHECKING:

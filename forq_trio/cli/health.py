@@ -111,7 +111,7 @@ def _file_of(path: str) -> Mapping[str, object]:
 def _key(file: Mapping[str, object], section: str, key: str) -> str:
     found = file.get(section)
     value = found.get(key) if isinstance(found, dict) else None
-    return value if isinstance(value, str) else ""
+    return str(value) if isinstance(value, str | int) else ""  # a port alone is a number
 
 
 def _ask(server: ServerAddress, where: str, path: str, timeout_ms: int) -> bytes:

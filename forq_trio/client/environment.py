@@ -4,8 +4,10 @@ import os
 from enum import Enum
 
 from forq_trio.client.address import DEFAULT_URL
+from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.checks import check_is_text
+from forq_trio.model.client_errors import InvalidSecret
 
 
 class FromEnvironment(Enum):
@@ -20,19 +22,25 @@ class FromEnvironment(Enum):
 
 def server_url(url: str | FromEnvironment = FromEnvironment.URL) -> str:
     """The given URL, else that of FORQ_URL, else the one where a server listens by default."""
-    return os.environ.get("FORQ_URL") or DEFAULT_URL if isinstance(url, FromEnvironment) else url
+    if isinstance(url, FromEnvironment):
+        return os.environ.get(url.value) or DEFAULT_URL
+    return url
 
 
 def server_secret(secret: str | FromEnvironment = FromEnvironment.SECRET) -> str:
-    """The given secret, else that of FORQ_AUTH_SECRET, "" for none.
+    """The given secret, else that of FORQ_AUTH_SECRET or of the file that FORQ_AUTH_SECRET_FILE names, "" for none.
 
     Raises InvalidSecret, and TypeError for what is no str.
     """
     name = "the secret"
     if isinstance(secret, FromEnvironment):
-        name, secret = secret.value, os.environ.get("FORQ_AUTH_SECRET", "")
+        variable = secret.value
+        try:
+            secret, name = find_secret(variable, os.environ) or ("", variable)
+        except SecretFileError as problem:
+            raise InvalidSecret(f"{file_variable(variable)} {problem}") from None
     check_is_text("secret", secret)
-    return secret and check_secret(secret, name)
+    return check_secret(secret, name) if secret else ""
 
 
 def advice(url: str | FromEnvironment) -> str:

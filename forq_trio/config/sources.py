@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic_settings import InitSettingsSource
 
-from forq_trio.config.secret_files import SecretFileError, file_variable, find_secret, read_secret_file
 from forq_trio.config.settings import SETTINGS, Config
+from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret, read_secret_file
 
 PREFIX = "FORQ_"
 NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL", "FORQ_PG_URL", "FORQ_SIGNING_KEY", "FORQ_TOKEN")

@@ -196,6 +196,11 @@ def test_the_url_is_that_of_a_server_with_the_same_settings(
     assert configured_url(environ) == _url(config, config.api_addr, config.api_addr.port)
 
 
+def test_a_port_alone_may_be_a_number_in_the_file(tmp_path: Path):
+    (tmp_path / "forq.toml").write_text("server.api_addr = 1234\n")
+    assert configured_url({"FORQ_CONFIG": str(tmp_path / "forq.toml")}) == "http://localhost:1234"
+
+
 def test_a_variable_goes_before_the_file(tmp_path: Path):
     (tmp_path / "forq.toml").write_text("server.api_addr = ':1'\n")
     environ = {"FORQ_CONFIG": str(tmp_path / "forq.toml"), "FORQ_API_ADDR": ":2"}

@@ -1,5 +1,7 @@
 """A client that is not told where the server is reads FORQ_URL and FORQ_AUTH_SECRET, as the commands do."""
 
+from pathlib import Path
+
 import pytest
 
 from forq_trio import AsyncForqClient, ForqClient, ForqUnreachable, InvalidSecret, InvalidServerUrl, WrongKey
@@ -87,6 +89,21 @@ def test_what_cannot_be_used_is_told_at_once(environ: pytest.MonkeyPatch, client
     environ.setenv("FORQ_AUTH_SECRET", SECRET)
     with pytest.raises(InvalidServerUrl, match="is not the URL of a server, such as http://localhost:8080"):
         client()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_secret_may_be_in_a_file(
+    environ: pytest.MonkeyPatch, url: str, tmp_path: Path, client: type[ForqClient]
+):
+    environ.delenv("FORQ_AUTH_SECRET", raising=False)
+    environ.setenv("FORQ_URL", url)
+    environ.setenv("FORQ_AUTH_SECRET_FILE", str(tmp_path / "secret"))
+    with pytest.raises(InvalidSecret, match=r"^FORQ_AUTH_SECRET_FILE '.*' cannot be read \(No such file"):
+        client()
+    (tmp_path / "secret").write_text(f"{SECRET}\n", encoding="utf-8")
+    client()
+    with ForqClient() as blocking:
+        blocking.queues()  # not refused
 
 
 def test_an_empty_variable_counts_as_not_set(environ: pytest.MonkeyPatch):
