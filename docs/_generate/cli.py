@@ -8,21 +8,22 @@ from typing import NamedTuple
 import click
 
 from docs._generate.markdown import code, page, table, with_code, with_links
-from forq_trio.cli.commands import forq
+from forq_trio.cli.commands import COMMAND_GROUPS, forq
 from forq_trio.cli.exits import Exit
 from forq_trio.config.settings import SETTINGS
 
 SOURCE = "the declarations in forq_trio/cli"
-TOPICS = {
-    "run": "serve config work workers processes",
-    "messages": "send receive peek ack nack extend release cancel key export",
-    "queues": "queues queue schedule",
-    "dead-letters": "dead history events",
-    "databases": "check verify backup restore compact migrate move",
-    "pipelines": "pipeline consumers apps relay outbox pgq",
-    "access": "token completion",
+PAGES = {
+    "Run": "run",
+    "Messages": "messages",
+    "Queues": "queues",
+    "Dead letters and history": "dead-letters",
+    "Databases": "databases",
+    "Pipelines and outboxes": "pipelines",
+    "Access": "access",
+    "Shell": "access",
 }
-"""The commands of each topic; the first one has all others, too."""
+"""The page of each group of commands."""
 
 TITLES = {
     "run": "Commands that run servers and workers",
@@ -51,18 +52,19 @@ class Explained(NamedTuple):
 
 def pages() -> Iterator[tuple[str, str]]:
     root = click.Context(forq, info_name="forq", **forq.context_settings)
-    topics = topics_of(forq.list_commands(root))
+    topics = topics_of()
     yield "cli.md", page("Commands", SOURCE, *_overview(root, topics))
     for topic, names in topics.items():
         sections = [block for name in names for block in _sections(_child(root, name), 2)]
         yield f"cli-{topic}.md", page(TITLES[topic], SOURCE, *sections)
 
 
-def topics_of(commands: list[str]) -> dict[str, list[str]]:
-    """The commands of each topic, in the order of the help."""
-    placed = {name: topic for topic, names in TOPICS.items() for name in names.split()}
-    first = next(iter(TOPICS))
-    return {topic: [each for each in commands if placed.get(each, first) == topic] for topic in TOPICS}
+def topics_of() -> dict[str, list[str]]:
+    """The commands of each page, in the order of the help."""
+    topics: dict[str, list[str]] = {page: [] for page in PAGES.values()}
+    for heading, group in COMMAND_GROUPS.items():
+        topics[PAGES[heading]] += group
+    return topics
 
 
 def _overview(root: click.Context, topics: dict[str, list[str]]) -> Iterator[str]:

@@ -23,7 +23,7 @@ class _Listed(NamedTuple):
     says: str
 
 
-_GROUPS = {
+COMMAND_GROUPS = {
     "Run": {
         "demo": _Listed("demo", "Run a server with a small shop behind it, to look at."),
         "init": _Listed("init", "Write a secret, a data folder and a TOML file for a server."),
@@ -78,7 +78,7 @@ _GROUPS = {
 }
 """The headings of the list of commands, and the commands below each: a new command is one line here."""
 
-_COMMANDS = {name: listed for group in _GROUPS.values() for name, listed in group.items()}
+_COMMANDS = {name: listed for group in COMMAND_GROUPS.values() for name, listed in group.items()}
 
 _VARIABLES = (
     ("FORQ_URL", "Where the server is. Without it, or --url: http://localhost:8080."),
@@ -111,7 +111,7 @@ class _Commands(CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, _COMMANDS))  # one for all groups, so that their lines are below each other
-        for heading, group in _GROUPS.items():
+        for heading, group in COMMAND_GROUPS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), listed.says) for name, listed in group.items()])
 
