@@ -3,11 +3,15 @@
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 import trio
 
 from forq_trio.telemetry.families import Family, ReadFamilies
 from forq_trio.writer_actor import WriterActor
+
+READ_SECONDS_MAX = 5.0
+"""Prometheus waits for ten."""
 
 
 class BrokerMetrics:
@@ -26,16 +30,25 @@ class BrokerMetrics:
     def read(self) -> list[Family]:
         """All families as of now; what is in them changes no more. Waits for trio's thread, but not in it.
 
-        Empty once the broker is closed, and in the child of a fork.
+        Empty once the broker is closed, in the child of a fork, and if that thread has no moment for READ_SECONDS_MAX.
         """
         if os.getpid() != self._process:
             return []
         if threading.get_ident() == self._thread:
             return self._read()
+        # Not trio.from_thread, which refuses threads that run a trio of their own.
+        found: Future[list[Family]] = Future()
         try:
-            return trio.from_thread.run_sync(self._read, trio_token=self._token)
-        except trio.RunFinishedError:
+            self._token.run_sync_soon(self._read_into, found)
+            return found.result(READ_SECONDS_MAX)
+        except (trio.RunFinishedError, TimeoutError):
             return []
+
+    def _read_into(self, found: "Future[list[Family]]") -> None:
+        try:
+            found.set_result(self._read())
+        except Exception as error:
+            found.set_exception(error)
 
     def _read(self) -> list[Family]:
         if self._writer.finished:

@@ -5,8 +5,9 @@ A container runs it every half minute, so it imports little: no client, and none
 
 import http.client
 import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from forq_trio.client.address import DEFAULT_URL, ServerAddress, address_of, wit
 
 _ANSWER_BYTES_MAX = 64 * 1024
 _PAUSE_SECONDS = 0.2
+_SENTENCE_LENGTH_MAX = 500
 _EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
 
 
@@ -59,13 +61,33 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | No
     where = without_credentials(url)
     deadline = time.monotonic() + wait_ms / 1_000
     while True:
-        try:
-            click.echo(_printable(_how_it_is(server, where, live, sends, timeout_ms)))
+        answer = _in_time(lambda: _how_it_is(server, where, live, sends, timeout_ms), timeout_ms / 1_000)
+        if isinstance(answer, str):
+            click.echo(_printable(answer))
             return
-        except CliFailure:
-            if time.monotonic() + _PAUSE_SECONDS > deadline:
-                raise
+        failure = answer or CliFailure(f"{where} does not answer", Exit.UNREACHABLE)
+        if time.monotonic() + _PAUSE_SECONDS > deadline:
+            raise CliFailure(_printable(str(failure)), failure.code)
         time.sleep(_PAUSE_SECONDS)
+
+
+def _in_time(ask: Callable[[], str], seconds: float) -> str | CliFailure | None:
+    """The answer, or why it is not what is wanted; None if there is none in this time.
+
+    In a thread, which is given up then: the time-out of a socket begins anew with each byte.
+    """
+    found: list[str | CliFailure] = []
+
+    def look() -> None:
+        try:
+            found.append(ask())
+        except CliFailure as failure:
+            found.append(failure)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(max(seconds, 0.001))
+    return found[0] if found else None
 
 
 def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeout_ms: int) -> str:
@@ -81,7 +103,7 @@ def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeo
 
 def _printable(sentence: str) -> str:
     """The sentence, part of which a server may have said. `output` spells such things out, but takes long to import."""
-    return "".join(each if each.isprintable() else "?" for each in sentence)
+    return "".join(each if each.isprintable() else "?" for each in sentence[:_SENTENCE_LENGTH_MAX])
 
 
 def configured_url(environ: Mapping[str, str]) -> str:

@@ -5,13 +5,14 @@ import os
 import re
 import secrets
 import shlex
+import stat
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import click
 
-from forq_trio.cli.exits import CliFailure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import json_option
 from forq_trio.cli.output import echo, print_json
 
@@ -34,6 +35,10 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
     secret by `auth_secret_file`. The unit is for the user who writes it.
     """
     folder = folder.resolve()
+    if not str(folder).isprintable():  # a line end would be one of the TOML file and of the unit, too
+        raise CliFailure(
+            f"{str(folder)!r}: choose a folder without line ends and control characters", Exit.USAGE
+        )
     folder.mkdir(parents=True, exist_ok=True)
     secret, data, config = folder / "secret", folder / "data", folder / "forq.toml"
     wrote = {
@@ -45,6 +50,8 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
         unit = folder / "forq.service"
         wrote[unit] = _write_new(unit, _unit(config, data), PUBLIC)
     commands = _start_by_systemd(folder) if systemd else [f"forq serve --config {shlex.quote(str(config))}"]
+    if not wrote[secret]:
+        _check_private(secret)
     if as_json:
         print_json(
             {
@@ -62,6 +69,15 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
     echo("\nand, in another terminal, send a first message:\n")
     echo(f'  export FORQ_AUTH_SECRET="$(cat {shlex.quote(str(secret))})"')
     echo("  forq send hello 'It works'")
+
+
+def _check_private(secret: Path) -> None:
+    """Raises CliFailure if the secret that is there is somebody else's, or others can read it."""
+    found = secret.stat()
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise CliFailure(
+            f"{secret} is there, and others can read it: remove it, or make it yours alone (chmod 600)"
+        )
 
 
 def _write_new(path: Path, text: str, mode: int) -> bool:

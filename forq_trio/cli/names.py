@@ -4,6 +4,7 @@ It asks the server of --url or FORQ_URL, with the secret in FORQ_AUTH_SECRET. Wh
 most, and sees no error: where there is no server, secret or permission, nothing is offered.
 """
 
+import re
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 ANSWER_SECONDS_MAX = 0.6
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
+"""The names that are offered: what a shell would expand or run stays out, whatever the server says."""
 _READ_MAX = 10_000
 
 Read = Callable[["ForqClient", click.Context], Iterable[str]]
@@ -49,7 +52,11 @@ class ServerName(StringParamType):
         thread = threading.Thread(target=look, daemon=True)
         thread.start()
         thread.join(ANSWER_SECONDS_MAX)
-        return [CompletionItem(name) for name in tuple(found) if name.startswith(incomplete)]
+        return [
+            CompletionItem(name)
+            for name in tuple(found)
+            if name.startswith(incomplete) and _SAFE.fullmatch(name)
+        ]
 
 
 QUEUE = ServerName(lambda client, _: (each.queue for each in client.queues()))

@@ -151,8 +151,10 @@ def _read_key(source: SettingsSource, origin: str, section: str, key: str, value
         source.problems.append(f"{origin}: is in the wrong section; it belongs in [{home}]")
     elif name in source.origins:
         source.problems.append(f"{origin}: is set beside {source.origins[name]}; allowed: one of the two")
+    elif key in SECRET_FILE_KEYS and isinstance(value, str):
+        _read_secret_of(source, name, origin, value)
     elif key in SECRET_FILE_KEYS:
-        _read_secret_of(source, name, origin, str(value))
+        source.problems.append(f"{origin}: is no text; allowed: the path of a readable file")
     elif isinstance(value, bool):
         source.give(key, origin, str(value).lower())
     elif isinstance(value, str):

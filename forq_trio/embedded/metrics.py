@@ -10,13 +10,15 @@ from itertools import accumulate, repeat
 from math import inf
 from typing import Any, Protocol
 
-from forq_trio.broker.broker import Broker
-from forq_trio.broker.metrics import BrokerMetrics
 from forq_trio.model.extras import needing
 from forq_trio.model.limits import SECOND_MS
 from forq_trio.telemetry.families import Family
 from forq_trio.telemetry.histogram import Histogram
 from forq_trio.telemetry.metrics_text import declaration
+
+with needing("embed", "forq_trio.embedded.metrics"):
+    from forq_trio.broker.broker import Broker
+    from forq_trio.broker.metrics import BrokerMetrics
 
 with needing("metrics", "forq_trio.embedded.metrics"):
     from prometheus_client.core import Exemplar, Metric

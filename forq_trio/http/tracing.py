@@ -25,8 +25,8 @@ with needing("otel", "forq_trio.http.tracing"):
 
     from forq_trio.model import tracing
 
-_NOT_TRACED = ("healthcheck", "metrics")
-"""Probes and scrapes, by the names of their operations: they come every few seconds and tell nothing."""
+_NOT_TRACED = ("healthcheck", "live", "metrics", "openapi", "openapiAtRoot")
+"""What needs no key, and scrapes, by the names of their operations: they tell nothing."""
 
 
 def tracing_requests(handler: Handler, provider: TracerProvider | None = None) -> Handler:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.extras import needing
-from forq_trio.model.traces import TRACEPARENT, TRACESTATE
+from forq_trio.model.traces import TRACEPARENT, TRACESTATE, is_tracestate
 
 with needing("otel", "forq_trio.model.tracing"):
     from opentelemetry.context import Context
@@ -42,7 +42,12 @@ def about(queue: str, kind: str, name: str = "") -> dict[str, str]:
 
 def context_in(carrier: Mapping[str, str] | None) -> Context:
     """The context in attributes or headers; an empty one if there is none, or none that can be read."""
-    return _W3C.extract(carrier or {}, Context())
+    if carrier is None or TRACEPARENT not in carrier:
+        return Context()
+    read = {TRACEPARENT: carrier[TRACEPARENT]}
+    if is_tracestate(carrier.get(TRACESTATE, "")):
+        read[TRACESTATE] = carrier[TRACESTATE]
+    return _W3C.extract(read, Context())
 
 
 def carried(context: Context | None = None) -> dict[str, str]:

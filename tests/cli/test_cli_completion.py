@@ -4,12 +4,14 @@ import re
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 
+import click
 import pytest
 from click.shell_completion import ShellComplete, get_completion_class
 
 from forq_trio import ForqClient, NewMessage, Scope
-from forq_trio.cli import COMPLETION_VARIABLE, commands, names
+from forq_trio.cli import COMPLETION_VARIABLE, commands, connection, names
 from forq_trio.cli.names import ANSWER_SECONDS_MAX
 from forq_trio.config.settings import SETTINGS
 from forq_trio.model.publishing.types import Stage
@@ -183,3 +185,14 @@ def test_the_help_of_serve_fits_into_80_columns_and_has_sasquatch_apart(forq: Fo
     listed = {text.strip(" ,") for each in shown.values() for text in each}
     assert listed >= {setting.option for setting in SETTINGS.values() if setting.option}
     assert not any(text.startswith("  --sasquatch") for text in shown["--help"])
+
+
+def test_a_name_that_a_shell_would_expand_is_not_offered(monkeypatch: pytest.MonkeyPatch):
+    """click's script lets bash expand what is offered, and whatever says that it is a server may have named it."""
+    monkeypatch.setattr(connection, "connect", lambda *_, **__: nullcontext())
+    hostile = ["$(touch${IFS}ran)", "/*/*/*/*", "a\nplain,b", "a\x1b[2J", "-n", "a;b", "a b", ""]
+    context = click.Context(click.Command("send"))
+    context.params["url"] = ""
+    name = names.ServerName(lambda *_: [*hostile, "fine.queue_1-a"])
+    found = name.shell_complete(context, click.Argument(["queue"]), "")
+    assert [each.value for each in found] == ["fine.queue_1-a"]

@@ -4,9 +4,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 import trustme
@@ -105,7 +105,30 @@ def test_a_full_disk_is_told_and_fails_only_who_asks_for_sends(forq: Forq):
     assert (outcome.code, outcome.out, outcome.err) == (1, "", f"forq: {url} {words}\n")
 
 
+def test_the_time_out_is_for_the_whole_answer(forq: Forq):
+    """A server that says a byte now and then has answered no more than one that says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                while not given_up.wait(0.01):
+                    connection.sendall(b"H")
+
+        given_up, thread = Event(), Thread(target=drip)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        outcome = forq("health", "--url", url, "--timeout", "100ms")
+        given_up.set()
+        thread.join()
+    assert (outcome.code, outcome.err) == (3, f"forq: {url} does not answer\n")
+
+
 def test_what_a_server_says_moves_no_cursor(forq: Forq):
+    with answering(said("503 x", '{"message": "a\\u001b[2J\\nforq: fine"}')) as url:
+        assert (
+            forq("health", "--url", url).err == f"forq: {url} answers, but does not work: a?[2J?forq: fine\n"
+        )
     with answering(said("200 OK", '{"sendsRefused": "a\\u001b[2Jb"}')) as url:
         assert forq("health", "--url", url).out == f"{url} works, but: a?[2Jb.\n"
 

@@ -84,6 +84,7 @@ def test_a_second_run_says_what_is_there_and_changes_nothing(forq: Forq, tmp_pat
 
 def test_it_writes_what_is_missing_beside_what_is_there(forq: Forq, tmp_path: Path):
     (tmp_path / "secret").write_text("x" * 32, encoding="utf-8")
+    (tmp_path / "secret").chmod(0o600)
     assert json.loads(forq("init", str(tmp_path), "--json").out)["present"] == [str(tmp_path / "secret")]
     assert load({}, {}, tmp_path / "forq.toml").config.auth_secret == "x" * 32
 
@@ -177,3 +178,21 @@ def test_systemd_accepts_the_unit(forq: Forq, tmp_path: Path):
         env={"PATH": os.environ["PATH"]},
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["a\nExecStart=+/bin/sh", "a\x1b[2J"])
+def test_a_folder_whose_name_would_be_lines_of_the_unit_is_refused(forq: Forq, tmp_path: Path, name: str):
+    outcome = forq("init", str(tmp_path / name), "--systemd")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "choose a folder without line ends" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_secret_that_others_can_read_is_told_of(forq: Forq, tmp_path: Path):
+    (tmp_path / "secret").write_text("s" * 43)
+    (tmp_path / "secret").chmod(0o644)
+    outcome = forq("init", str(tmp_path))
+    assert outcome.code == 1
+    assert "others can read it: remove it, or make it yours alone" in outcome.err
+    (tmp_path / "secret").chmod(0o600)
+    assert forq("init", str(tmp_path)).code == 0

@@ -66,7 +66,12 @@ def test_a_broker_of_trio_is_collected_in_its_thread_and_in_others() -> None:
             await broker.produce("q", "x")
             here = scraped(registry)
             there = await trio.to_thread.run_sync(scraped, registry)
-            assert here[PRODUCED, of_queue("q")] == there[PRODUCED, of_queue("q")] == 1
+            elsewhere = await trio.to_thread.run_sync(trio.run, scraped_by_trio, registry)
+            counts = [samples[PRODUCED, of_queue("q")] for samples in (here, there, elsewhere)]
+            assert counts == [1, 1, 1]
+
+    async def scraped_by_trio(registry: CollectorRegistry) -> Samples:
+        return scraped(registry)
 
     trio.run(main)
 

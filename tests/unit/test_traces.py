@@ -6,10 +6,11 @@ import sys
 import opentelemetry.trace
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import get_current_span
 
 from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.traces import sampled_trace, sdk_is_set_up
+from forq_trio.model.traces import is_tracestate, sampled_trace, sdk_is_set_up
 from forq_trio.model.tracing import carried, context_in, with_context
 from support.processes import WAIT_SECONDS_MAX
 from support.spans import PARENT, SPAN, TRACE
@@ -32,6 +33,31 @@ from support.spans import PARENT, SPAN, TRACE
 )
 def test_a_trace_that_is_stored_is_read_from_its_parent(parent: str, trace: str | None) -> None:
     assert sampled_trace({"traceparent": parent}) == trace
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("a=1", True),
+        ("a=1, b@c=x y,\t0d/e*_-@f=~", True),
+        (",".join(f"k{n}=1" for n in range(32)), True),
+        (",".join(f"k{n}=1" for n in range(33)), False),
+        ("a=" + "x" * 256, True),
+        ("a=" + "x" * 257, False),
+        ("a=1" + " " * 510, False),
+        ("a=1 " + "x" * 8_000, False),
+        ("a=1\nb=2", False),
+        ("A=1", False),
+        ("a=é", False),
+        ("a=", False),
+        ("", False),
+    ],
+)
+def test_a_tracestate_is_read_if_it_is_one(text: str, right: bool) -> None:
+    """What is none costs OpenTelemetry time in the square of its length, or a line of the log for each."""
+    assert is_tracestate(text) is right
+    state = get_current_span(context_in(PARENT | {"tracestate": text})).get_span_context().trace_state
+    assert bool(state) is right
 
 
 def test_without_a_parent_there_is_no_trace() -> None:

@@ -241,7 +241,9 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
         if answer.body is not NoneType:
             schema = schema_of[answer.body]
             if answer.full is not None:
-                schema = {"anyOf": [schema, schema_of[answer.full]]}
+                schema = {
+                    "anyOf": [schema_of[answer.full], schema]
+                }  # the wider one first: the other takes all
             content = response.setdefault("content", {})[answer.content_type] = {"schema": schema}
             examples, name = _examples().ANSWERS, route.operation.name
             if name in examples:

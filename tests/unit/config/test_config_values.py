@@ -161,3 +161,10 @@ def test_a_secret_and_its_file_are_one_too_many(tmp_path: Path, keys: str):
     (problem,) = problems({"FORQ_CONFIG": str(toml)})
     assert "is set beside" in problem
     assert problem.endswith("allowed: one of the two")
+
+
+@pytest.mark.parametrize("value", ["true", "5", "['x']"])
+def test_the_file_of_a_secret_is_a_text(tmp_path: Path, value: str):
+    toml = file_with(tmp_path, f"[server]\nauth_secret_file = {value}\n")
+    (problem, _) = problems({"FORQ_CONFIG": str(toml)})
+    assert problem == f"{toml} [server] auth_secret_file: is no text; allowed: the path of a readable file"
