@@ -20,7 +20,7 @@ from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import limits
 from forq_trio.model.endpoint import Answer, Operation
-from forq_trio.model.engine_facts import ReplicaState, SendsRefused
+from forq_trio.model.engine_facts import REFUSAL_WORDS, ReplicaState, SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
 from forq_trio.model.queries import Query
 from forq_trio.model.server.database_state import DatabaseState
@@ -88,11 +88,11 @@ class HealthCheck:
                 await self._broker.healthcheck()
             except ServiceError as error:
                 raise Refused(
-                    StorageUnavailable, error.message if error.message_for_callers else None
+                    StorageUnavailable, error.message if error.message_for_callers else self._why()
                 ) from None
             healthy = True
         if not healthy:
-            raise Refused(StorageUnavailable)
+            raise Refused(StorageUnavailable, self._why())
         if _read_query(request.query).verbose is None:
             return NO_CONTENT
         about = self._about
@@ -111,6 +111,11 @@ class HealthCheck:
             None if held is None else held.held_ms // limits.SECOND_MS,
         )
         return Response(200, msgspec.json.encode(health))
+
+    def _why(self) -> str | None:
+        """Why the database does not work, if that is known: a file of it is lost."""
+        refused = self._broker.known.sends_refused
+        return None if refused is None else REFUSAL_WORDS[refused]
 
     async def live(self, request: Request) -> Response:
         """204, whatever the database does."""

@@ -92,6 +92,8 @@ async def test_alive_while_the_database_does_not_answer(api: Api):
     api.writer.storage.sends_refused = True
     api.writer.storage.files_problem = "gone"
     assert await check(api) == (503, "forq.unhealthy")
+    unhealthy = await api.handler(make_request("GET", "/healthcheck?verbose", headers={}))
+    assert json_of(unhealthy)["message"] == "a file of the database is missing, sends are refused"
     assert (await api.handler(make_request("GET", "/livez", headers={}))).status == 204
     api.writer.storage.files_problem, api.writer.storage.sends_refused = None, False
     api.writer.stop()
