@@ -205,7 +205,10 @@ def _tune_collector() -> None:
 
 async def _listen_all(config: Config) -> tuple[list[socket.socket], list[socket.socket]]:
     """The listening sockets of the API and of the UI; none for a UI that is not served."""
-    api = await _listen(config.api_addr)
+    try:
+        api = await _listen(config.api_addr)
+    except StartFailed as error:
+        raise StartFailed(f"{error}; FORQ_API_ADDR names another address, port 0 any free one") from None
     if not config.ui_enabled:
         return api, []
     try:

@@ -34,6 +34,8 @@ LOG_MIB_MAX = "16"
 """Of the history, and of the events: /dev/shm of a container has 64 MiB."""
 Tell = Callable[[str], None]
 
+_ENDED = "Ended. Everything is removed."
+
 
 def run(seed: int, *, browser: bool, tell: Tell) -> int:
     """Run the demo until a signal; returns 0. Raises KeyboardInterrupt if a second one came.
@@ -42,12 +44,16 @@ def run(seed: int, *, browser: bool, tell: Tell) -> int:
     """
     for number in app.stop_signals():
         signal.signal(number, _interrupt)
-    with temporary_database() as database:
-        try:
-            _serve(Path(database), seed, browser and has_screen(os.environ), tell)
-        finally:
-            _ignore_signals()
-    tell("Ended. Everything is removed.")
+    try:
+        with temporary_database() as database:
+            try:
+                _serve(Path(database), seed, browser and has_screen(os.environ), tell)
+            finally:
+                _ignore_signals()
+    except KeyboardInterrupt:
+        tell(_ENDED)
+        raise
+    tell(_ENDED)
     return 0
 
 

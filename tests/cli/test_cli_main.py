@@ -361,7 +361,11 @@ def test_a_port_in_use_is_one_sentence(forq: Forq, tmp_path: Path):
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         outcome = forq("serve", "--api-addr", address, "--db", str(tmp_path / "forq.db"))
-    assert (outcome.code, outcome.err) == (1, f"forq: cannot listen on {address}: Address already in use\n")
+    assert (outcome.code, outcome.err) == (
+        1,
+        f"forq: cannot listen on {address}: Address already in use; "
+        "FORQ_API_ADDR names another address, port 0 any free one\n",
+    )
 
 
 @pytest.mark.usefixtures("logging_as_before")
