@@ -79,7 +79,7 @@ def restore(backup: str, database: str | None, as_json: bool) -> None:
 
     \f
     Without DB it is the one that the configuration names. The backup is checked as `forq verify` does, then copied;
-    interrupted at any point, the name leads to the old database or the new one, each whole. What was there becomes
+    interrupted at any point, the file is either the whole old database or the whole new one. What was there becomes
     `DB.replaced-<UTC time>`, with all that its log held. Refused: a backup that is not sound or has a log, a
     database that a server or another program has open, and one that belongs to another user.
     """
