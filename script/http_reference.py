@@ -263,7 +263,7 @@ def errors_of(responses: dict[str, Any]) -> str:
     ]
     if not own:
         return "Errors: [the usual ones](http-errors.md)."
-    return "\n".join(["Errors, beside [the usual ones](http-errors.md):", "", *own])
+    return "\n".join(["Errors, in addition to [the usual ones](http-errors.md):", "", *own])
 
 
 def command(entry: Entry) -> str:

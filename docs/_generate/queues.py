@@ -93,7 +93,7 @@ RANGE: dict[ValueKind, Callable[[Option], str]] = {
 }
 OTHERS = {
     ValueKind.BACK_OFF: "a list of delays, or [a formula](../queues.md#settings-of-a-queue)",
-    ValueKind.RATE: "[so many in so much time](../queues.md#rates)",
+    ValueKind.RATE: "[so many in so much time](../rates.md)",
     ValueKind.QUEUE: "a queue's name, no circles",
 }
 

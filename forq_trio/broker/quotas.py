@@ -16,22 +16,22 @@ def quota_families(writer: WriterActor, redrives: Redrives) -> Iterator[Family]:
     found = quotas(writer.snapshot(), redrives.running_by_key())
     yield gauge(
         "forq_quota_used",
-        "How much of a bound that all keys share is used, now.",
+        "How much of a limit all clients together use now.",
         by_label("quota", {each.name: each.used for each in found}),
     )
     yield gauge(
         "forq_quota_limit",
-        "The most that all together may use.",
+        "The limit: the most that all clients together may use.",
         by_label("quota", {each.name: each.limit for each in found}),
     )
     yield gauge(
         "forq_quota_key_used",
-        "How much of it the key with the most uses, a token or the secret, now.",
+        "How much the client that uses most takes now: an access token, or the secret.",
         by_label("quota", {each.name: each.key_used for each in found}),
     )
     yield gauge(
         "forq_quota_key_limit",
-        "The most that one key may use.",
+        "The share: the most that one client may use.",
         by_label("quota", {each.name: each.key_limit for each in found}),
     )
 

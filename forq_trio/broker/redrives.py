@@ -300,7 +300,7 @@ class Redrives:
             raise TooManyRedrives
         if running[started_by] >= limits.REDRIVES_RUNNING_A_KEY_MAX:
             raise TooManyRedrives(
-                f"{limits.REDRIVES_RUNNING_A_KEY_MAX} redrive tasks of this key run, as many as may; try again when one"
+                f"{limits.REDRIVES_RUNNING_A_KEY_MAX} redrives of this key run, as many as may; try again when one"
                 " has ended"
             )
         self._starting.append(started_by)

@@ -32,12 +32,12 @@ def compact(context: click.Context, stop: bool, db_path: str | None, as_json: bo
     It follows a compaction that runs already, and continues a paused one. Ctrl-C only stops following it.
 
     \f
-    One that the server began by itself gives back all from then on. The server works in small steps beside everything
-    else ([backup.md](docs/backup.md#give-disk-space-back)); a bar shows how far it is. Ctrl-C leaves it going on in
-    the server and says so; `--stop` ends it.
+    One that the server began by itself gives back all from then on. The server works in small steps, between all
+    else that it does ([backup.md](docs/backup.md#give-disk-space-back)); a bar shows how far it is. Ctrl-C leaves it
+    going on in the server and says so; `--stop` ends it.
 
     With `--db` the new file is checked and on disk before it takes the name of the old one; interrupted at any point,
-    the name leads to the old file or the new one, each whole. It takes as much disk space again as what is in use. A
+    the file is either the whole old one or the whole new one. It takes as much disk space again as what is in use. A
     file that Forq or an earlier version of forq-trio made can give free space back to the disk only after this; new
     files always can. Refused: a file that a server or another program has open, that is damaged, that has a second
     name, or that belongs to another user.

@@ -36,7 +36,7 @@ def consumers() -> None:
     """Commands on the consumers of pipelines, which read a queue in numbered leases.
 
     \f
-    [queues.md](docs/queues.md#consumers-of-pipelines) explains them.
+    [pipelines.md](docs/pipelines.md) explains them.
     """
 
 

@@ -12,7 +12,7 @@ from forq_trio.cli.output import echo
     type=int,
     default=1,
     show_default=True,
-    help="Of the random numbers: the same seed makes the same orders.",
+    help="Seed for the random numbers: the same seed makes the same orders.",
 )
 def demo(no_browser: bool, seed: int) -> int:
     """Run a server with a small shop behind it, to look at. Ctrl-C ends it, and nothing stays.

@@ -49,7 +49,8 @@ class Exit(IntEnum):
     )
     INTERRUPTED = (
         130,
-        "Ended with Ctrl-C. `forq serve` and `forq demo` take that as their signal to stop, and end with 0.",
+        "Ended with Ctrl-C. Once they listen, `forq serve` and `forq demo` take that as their signal to stop, and end"
+        " with 0.",
     )
 
 

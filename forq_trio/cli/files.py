@@ -38,9 +38,9 @@ def verify(backup: str, as_json: bool) -> int:
     """Check a backup: a complete database in one closed file.
 
     \f
-    Fails for a file that has a log beside it: that is a database in use, not a backup. Of a file that an older version
-    of forq-trio made, SQLite's structure is checked, and the rules for its tables once a server of this version has
-    opened it; `forq check` does the same.
+    Fails for a file that has a write-ahead log: that is a database in use, not a backup. Of a file that an older
+    version of forq-trio made, SQLite's structure is checked, and the rules for its tables once a server of this version
+    has opened it; `forq check` does the same.
     """
     from forq_trio.storage.sqlite.files.check import verify_backup
 
@@ -75,12 +75,12 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
 @click.argument("database", metavar="[DB]", required=False)
 @json_option
 def restore(backup: str, database: str | None, as_json: bool) -> None:
-    """Replace the database DB, which no server may have open, with BACKUP. The old database stays beside it.
+    """Replace the database DB, which no server may have open, with BACKUP. The old database stays next to it.
 
     \f
     Without DB it is the one that the configuration names. The backup is checked as `forq verify` does, then copied;
-    interrupted at any point, the name leads to the old database or the new one, each whole. What was there becomes
-    `DB.replaced-<UTC time>`, with all that its log held. Refused: a backup that is not sound or has a log beside it, a
+    interrupted at any point, the file is either the whole old database or the whole new one. What was there becomes
+    `DB.replaced-<UTC time>`, with all that its log held. Refused: a backup that is not sound or has a log, a
     database that a server or another program has open, and one that belongs to another user.
     """
     from forq_trio.config.load import load_db_path

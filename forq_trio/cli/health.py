@@ -28,7 +28,7 @@ _EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
 @duration_option(
     "--timeout", "timeout_ms", default="5s", show_default=True, help="How long to wait for the server."
 )
-@duration_option("--wait", "wait_ms", default="0s", help="Ask again for so long until it works.")
+@duration_option("--wait", "wait_ms", default="0s", help="Keep asking for this long, until it works.")
 @click.option(
     "--url",
     envvar="FORQ_URL",

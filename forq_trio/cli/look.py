@@ -40,7 +40,7 @@ def queues(as_json: bool, url: str) -> None:
     \f
     `held` are the messages that wait because their group is at its limit of messages in process. With `--json` an
     object for each queue: `queue`, `isDlq`, `ready`, `delayed`, `processing`, `held`, `failed`, `bytes`, `waiting`,
-    `paused`, `level`, `verdict`. [queues.md](docs/queues.md#health-of-a-queue) explains the verdicts.
+    `paused`, `level`, `verdict`. [health.md](docs/health.md) explains the verdicts.
     """
     with connect(url) as client:
         found = client.queues()

@@ -160,7 +160,7 @@ def compact(
 ) -> None:
     """Rewrite the days of ARCHIVE that are over, so that each has few files.
 
-    It may run beside forq pipeline archive, and may be killed at any time: a reader always sees each row once.
+    It may run together with forq pipeline archive, and may be killed at any time: a reader always sees each row once.
 
     \f
     The files are sorted by queue. It needs no server. Of two runs at once one fails and changes nothing. Files that
@@ -395,7 +395,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
 @click.option(
     "--checkpoint",
     type=PipelinePlace(),
-    help="The directory that remembers what was loaded.  [default: beside the dataset]",
+    help="The directory that remembers what was loaded.  [default: next to the dataset]",
 )
 @json_option
 @spark_options

@@ -1,4 +1,4 @@
-"""`forq processes`: the server processes on the database."""
+"""`forq processes`: the servers on the database."""
 
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,9 @@ _COLUMNS = (
 @json_option
 @url_option
 def processes(as_json: bool, url: str) -> None:
-    """List the server processes on the database, silent ones first.
+    """List the servers on the database, silent ones first.
 
-    It shows where they are, how many consumers wait at each, and how far each lags behind the others. A process is
+    It shows where they are, how many consumers wait at each, and how far each lags behind the others. A server is
     silent if nothing was heard from it for 15 seconds. The one that answers is marked with *.
 
     \f

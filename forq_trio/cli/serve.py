@@ -179,8 +179,9 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM, SIGINT or SIGHUP.
 
-    Its secret comes from FORQ_AUTH_SECRET or the TOML file. The messages are in a file, or in PostgreSQL if FORQ_DB_URL
-    has the URL of a database there; then several servers can share them. `forq config` shows the effective settings.
+    Its secret comes from FORQ_AUTH_SECRET, the file that FORQ_AUTH_SECRET_FILE names, or the TOML file. The messages
+    are in a file, or in PostgreSQL if FORQ_DB_URL has the URL of a database there; then several servers can share them.
+    `forq config` shows the effective settings.
 
     \f
     All settings but the secrets are options, too: see [settings](docs/reference/settings.md). Logs go to stderr.

@@ -108,7 +108,7 @@ def work(
     Several in the file, or in `FORQ_SIGNING_KEY` with spaces between them, sign each post side by side.
 
     **`MODULE:APP`** imports the module, also from the working directory. `--reload` needs the extra `reload`: a change
-    of a Python file beside the module, or in its package, ends the Worker as SIGTERM does, and starts it again. A
+    of a Python file next to the module, or in its package, ends the Worker as SIGTERM does, and starts it again. A
     module that cannot be imported is reported, and the next change tries it again.
 
     On a terminal stderr shows what is done, and how fast. Otherwise, and with `--json`, stdout has a line for each

@@ -84,7 +84,7 @@ class ServerSection(Section):
     require_receipt: Boolean = False
     """Refuse an ack or nack of a message by its id alone, without the header X-Forq-Receipt."""
     h2c: Literal["on", "off"] = "on"
-    """on: HTTP/2 beside HTTP/1.1, over TLS, and without TLS by prior knowledge; off: HTTP/1.1 alone."""
+    """on: HTTP/2 in addition to HTTP/1.1, over TLS, and without TLS by prior knowledge; off: HTTP/1.1 alone."""
 
 
 class UiSection(Section):
@@ -115,7 +115,7 @@ class DatabaseSection(Section):
     macOS and `%APPDATA%` on Windows. In production it is better to name the file. A database with a hard link is not
     opened.
 
-    The write-ahead log beside it (`forq.db-wal`) grows to some 64 MiB under load and keeps that length while the
+    The write-ahead log next to it (`forq.db-wal`) grows to some 64 MiB under load and keeps that length while the
     server runs, because it is written over. It is removed when the server stops. While checkpoints fail, or a long
     read or backup uses it, it grows with each commit, until sends are refused for lack of space; the System page,
     `forq_log_bytes` and `forq_checkpoint_failed` show that.
@@ -167,7 +167,7 @@ class DatabaseSection(Section):
     log need some of the free space as well. On a file system that compresses, the reserve file reserves nothing.
     """
     backup_dir: DirectoryPath | None = Field(
-        None, json_schema_extra={"default": "backups, beside the database"}, examples=["/var/backups/forq"]
+        None, json_schema_extra={"default": "backups, next to the database"}, examples=["/var/backups/forq"]
     )
     """The directory for the server's backups; the first backup creates it.
 
@@ -208,7 +208,7 @@ class EventsSection(Section):
 
 class SasquatchSection(Section):
     sasquatch_enabled: Boolean = True
-    """Serve Sasquatch's endpoints (/send, /receive, ...) beside Forq's."""
+    """Serve Sasquatch's endpoints (/send, /receive, ...) in addition to Forq's."""
     sasquatch_auth: Boolean = True
     """Require X-API-Key from Sasquatch's clients; false only where nobody but this machine can reach the API.
 

@@ -146,14 +146,14 @@ def _words(link: str, opening: str, url: str, key: str, commands: Path) -> str:
     """What the terminal shows, in 80 columns."""
     minutes = round(limits.LINK_SECONDS_MAX / 60)
     return f"""\
-A small shop is open: eight queues, two workers, a schedule, dead letters.
+A small shop is open: eight queues, two workers, two schedules, dead letters.
 
   Admin UI  {link}
             {opening}
             The link logs in once, within {minutes} minutes.
   API       {url}
   Metrics   {url}/metrics
-  Key       {key}
+  Secret    {key}
   Files     {commands.parent}
 
 In another terminal:

@@ -14,6 +14,8 @@ def machine_ms() -> int:
 
 
 class Clock(Protocol):
+    """What tells the time; tests hand in one that they set."""
+
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May step backwards when the machine's clock is set."""
         ...

@@ -263,7 +263,7 @@ class KeyNotFound(
 
 
 class RedriveNotFound(NotFound, code="not_found.redrive"):
-    """There is no such redrive task, or it is forgotten"""
+    """There is no such redrive, or it is forgotten"""
 
 
 class TokenNotFound(NotFound, code="not_found.token"):

@@ -13,7 +13,7 @@ from forq_trio.model.messages.new_message import OPTIONS, NewMessage
 from forq_trio.pgq.errors import InvalidPayload
 
 Injector = Callable[[], Mapping[str, str]]
-"""Returns metadata for every published message, such as the host, or the id of a trace."""
+"""A function that returns metadata for every published message, such as the host, or the id of a trace."""
 
 
 class Message(Struct, frozen=True):

@@ -412,7 +412,7 @@ def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) ->
     """
     if sum([task.started_by == started_by and not task.ended for task in tasks]) >= limits.REDRIVES_A_KEY_MAX:
         return TooManyRedrives(
-            f"{limits.REDRIVES_A_KEY_MAX} redrive tasks of this key run or are paused, as many as may; cancel some"
+            f"{limits.REDRIVES_A_KEY_MAX} redrives of this key run or are paused, as many as may; cancel some"
         )
     if len(tasks) < limits.REDRIVES_REMEMBERED_MAX:
         return None

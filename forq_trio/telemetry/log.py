@@ -58,7 +58,7 @@ class LogEvent(StrEnum):
     DATABASE_MIGRATED = (
         "database.migrated",
         "info",
-        "A database made by Forq was migrated; a copy of the original is beside it.",
+        "A database made by Forq was migrated; a copy of the original is next to it.",
     )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."

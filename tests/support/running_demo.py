@@ -44,7 +44,7 @@ class RunningDemo:
 
     @property
     def key(self) -> str:
-        return self.said("Key")
+        return self.said("Secret")
 
     @property
     def folder(self) -> Path:

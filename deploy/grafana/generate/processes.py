@@ -201,7 +201,7 @@ WRITER = (
     ),
     chart(
         "Shares that are used up",
-        "How much of its share the key with the most uses, a token or the secret. At 100 % it is refused more.",
+        "How much of its share the client that uses most takes: a token, or the secret. At 100 % it is refused more.",
         [
             Query(
                 or_else(f"max by (quota) (forq_quota_key_used{{{JOB}}} / forq_quota_key_limit{{{JOB}}}) > 0"),

@@ -1,7 +1,7 @@
 """`GET /healthcheck` (contract F10) and `GET /livez`, without a key.
 
 The first is a real operation on the write connection, or 503: can this server work? The second asks no database: does
-it answer at all? What mends a server that does not answer, a restart, mends no full disk and no lost file.
+it answer at all? What fixes a server that does not answer, a restart, fixes no full disk and no lost file.
 """
 
 import time

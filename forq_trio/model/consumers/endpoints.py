@@ -23,7 +23,7 @@ _TAG = "Consumers of pipelines"
 declare_topic(
     "Consumers of pipelines",
     "A *consumer* reads one queue for a pipeline, in numbered leases of many messages; "
-    "docs/queues.md#consumers-of-pipelines explains them. A lease is stored in pages when it is made, "
+    "docs/pipelines.md explains them. A lease is stored in pages when it is made, "
     "and its pages can be read as often as needed.",
 )
 declare_path(

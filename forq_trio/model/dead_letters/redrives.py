@@ -18,7 +18,7 @@ ENDED: Collection[RedriveState] = ("done", "cancelled", "failed")
 
 
 class ChangedRedrive(Struct, frozen=True, rename="camel"):
-    """A redrive task as the caller who starts or changes it sees it: without filter and counts.
+    """A redrive as the caller who starts or changes it sees it: without filter and counts.
 
     Those need `browse`: a filter may quote contents, and the number of matches tells whether a text occurs in one.
     """
@@ -38,7 +38,7 @@ class ChangedRedrive(Struct, frozen=True, rename="camel"):
 
 
 class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
-    """A redrive task with its progress."""
+    """A redrive with its progress."""
 
     filter: AppliedFilter  # which messages it takes
     searched: Count  # how many of the `total` messages were read

@@ -25,16 +25,16 @@ class MessageFilter(Struct, frozen=True, gc=False):
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, with times instead of ages; null for any."""
+    """The filter of a redrive, with times instead of ages; null for any."""
 
-    reason: str | None  # why they were dead-lettered
+    reason: str | None  # only messages that were dead-lettered for this reason
     since: EpochMs | None  # dead-lettered at this time or later
     until: EpochMs | None  # dead-lettered at this time or before
-    attributes: dict[str, str]  # that they have
-    text: str | None  # that their content contains
-    error: str | None  # their last error; empty for those without one
+    attributes: dict[str, str]  # only messages with these attributes
+    text: str | None  # only messages whose content contains this
+    error: str | None  # only messages with this last error; empty for those without one
     above_sequence: int | None  # only messages with a greater sequence number
-    error_like: str | None = None  # their last error, apart from numbers, ids and addresses
+    error_like: str | None = None  # only messages with this last error, apart from numbers, ids and addresses
 
 
 class DeadLetterPage(Struct, frozen=True, rename="camel"):

@@ -11,7 +11,7 @@ from forq_trio.model.queues.settings import QueueTable, SettingsChange
 _TAG = "Administration"
 declare_topic(
     "Queues",
-    "Queues and messages are looked at; nothing of this changes anything.\n\n"
+    "These operations only read.\n\n"
     "A queue is known from its first message or setting until it is removed; the dead-letter queue of a "
     "known queue is known, too. Operations on a whole queue (counts, health, settings, exports, pause, "
     "purge, removal, searches and redrives of dead letters) are answered 404 `not_found.queue` for a "
@@ -52,7 +52,7 @@ SHOW_HEALTH = Endpoint(
     name="showHealth",
     tag="Queues",
     summary="The health of a queue",
-    description="A verdict in words, its causes, and what to do (docs/queues.md#health-of-a-queue has all verdicts). "
+    description="A verdict in words, its causes, and what to do (docs/health.md has all verdicts). "
     "It follows from the last minutes; a problem shows once it has lasted one minute (broken) or five "
     "(attention). The answer may be up to 20 seconds old; `sendsRefused` is current, concerns all queues, "
     "and changes no verdict.",

@@ -160,7 +160,7 @@ def duration_of(member: str, text: str) -> int:
 class NewSchedule(Timing, frozen=True, kw_only=True):
     """A schedule to save: its timing, and the message of its runs, with the options that a message has."""
 
-    queue: str  # to which its runs send
+    queue: str  # the queue that its runs send to
     content: Content
     priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
@@ -246,7 +246,7 @@ class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, fo
     """
 
     name: str  # as in its path
-    queue: str  # to which its runs send
+    queue: str  # the queue that its runs send to
     missed: Missed  # which missed runs are sent later
     while_pending: WhilePending  # what a run does while the message of an earlier run is in its queue
     paused: bool  # no run is sent until it is resumed

@@ -17,10 +17,10 @@ START_BACKUP = Endpoint(
     name="startBackup",
     tag="Operation",
     summary="Begin a backup",
-    description="It goes on in the server, beside everything else. One at a time: 409 `conflict.backup_running`. 409 "
-    "`conflict.in_memory`: the server stores nothing on disk. The server also makes backups by itself, "
-    "every FORQ_BACKUP_EVERY_HOURS; docs/reliability.md#backups says what one contains. The secret is "
-    "needed, or a token with the scope for all queues.",
+    description="It goes on in the server, which does all else meanwhile. One at a time: 409 "
+    "`conflict.backup_running`. 409 `conflict.in_memory`: the server stores nothing on disk. The server also makes "
+    "backups by itself, every FORQ_BACKUP_EVERY_HOURS; docs/reliability.md#backups says what one contains. "
+    "The secret is needed, or a token with the scope for all queues.",
     takes_nothing=True,
     answers=(Answer(202, "The backup that has begun.", bodies.BackupInfo),),
     errors=(errors.BackupRunning, errors.BackupImpossible, errors.FeatureUnavailable, errors.Stopping),

@@ -12,7 +12,7 @@ BackupState = Literal["running", "done", "failed", "cancelled"]
 class BackupInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """One backup."""
 
-    name: str  # of its file in the directory
+    name: str  # the name of its file
     state: BackupState  # `cancelled`: the server stopped; the file is not there
     started_at: EpochMs  # when it began
     # the name of the access token that asked for it; null for the server's secret and for the server itself
@@ -30,7 +30,7 @@ class BackupInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 class BackupFile(Struct, frozen=True, rename="camel"):
     """A backup that is there."""
 
-    name: str  # in the directory
+    name: str  # the name of its file
     bytes: Count  # its size
     made_at: EpochMs  # when it was begun, as its name says
 

@@ -239,12 +239,12 @@ async def test_one_key_leaves_places_to_others(bench: Workbench) -> None:
     redrives = bench.broker.redrive_tasks
     for _ in range(REDRIVES_RUNNING_A_KEY_MAX):
         task = await redrives.start(DEAD, rate_per_second=SLOW, started_by="narrow")
-    with pytest.raises(TooManyRedrives, match="redrive tasks of this key run"):
+    with pytest.raises(TooManyRedrives, match="redrives of this key run"):
         await redrives.start(DEAD, started_by="narrow")
     await redrives.start(DEAD, rate_per_second=SLOW)
     await redrives.pause(task.id)
     await redrives.start(DEAD, rate_per_second=SLOW, started_by="narrow")
-    with pytest.raises(TooManyRedrives, match="redrive tasks of this key run"):
+    with pytest.raises(TooManyRedrives, match="redrives of this key run"):
         await redrives.resume(task.id)
 
 
