@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import re
 import secrets
 import shlex
 import stat
@@ -19,6 +18,7 @@ from forq_trio.cli.output import echo, print_json
 SECRET_BYTES = 32
 PRIVATE = 0o600
 PUBLIC = 0o644
+_WRITTEN = "# What `forq init --systemd` wrote; docs/deploy.md explains the important lines."
 
 
 @click.command()
@@ -118,19 +118,20 @@ def _unit(config: Path, data: Path) -> str:
     command = [str(forq)] if forq.exists() else [sys.executable, "-m", "forq_trio"]
     words = (*command, "serve", "--config", str(config))
     start = " ".join(_quoted(word).replace("$", "$$") for word in words)
-    unit = (files("forq_trio.cli") / "forq.service").read_text(encoding="utf-8")
-    for there, here in (
-        (r"# /etc.*", "# What `forq init --systemd` wrote; docs/deploy.md tells of each line."),
-        (r"User=.*", f"User={getpass.getuser()}"),
-        (r"# The secret reaches.*\nLoadCredential=.*\nEnvironment=.*\nEnvironment=.*\n", ""),
-        (r"ExecStart=.*", f"ExecStart={start}"),
-        (r"StateDirectory=.*\nStateDirectoryMode=.*", f"ReadWritePaths={_quoted(str(data))}"),
-        (r"ProtectHome=.*", "ProtectHome=read-only"),
-    ):
-        found = re.search(rf"^{there}", unit, re.MULTILINE)
-        assert found, there
-        unit = unit[: found.start()] + here + unit[found.end() :]
-    return unit
+    here = {
+        "User": f"User={getpass.getuser()}",
+        "ExecStart": f"ExecStart={start}",
+        "StateDirectory": f"ReadWritePaths={_quoted(str(data))}",
+        "ProtectHome": "ProtectHome=read-only",
+        # the file of settings, which `start` names, names the secret
+        "# The secret reaches the server as a file that it alone can read, not as a variable.": None,
+        "LoadCredential": None,
+        "Environment": None,
+        "StateDirectoryMode": None,
+    }
+    _, *lines = (files("forq_trio.cli") / "forq.service").read_text(encoding="utf-8").splitlines()
+    kept = [here.get(line.partition("=")[0], line) for line in lines]
+    return "\n".join([_WRITTEN, *[line for line in kept if line is not None]]) + "\n"
 
 
 def _quoted(word: str) -> str:

@@ -24,7 +24,7 @@ with needing("metrics", "forq_trio.embedded.metrics"):
     from prometheus_client.core import Exemplar, Metric
     from prometheus_client.registry import Collector
 
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_LABEL = re.compile(r'\b(\w+)="([^"]*)"')
 
 
 class OfThread(Protocol):
