@@ -1,7 +1,7 @@
 """Links to files of the repository that are no pages.
 
-On the site a file is a download. A folder cannot be one: where pyproject.toml says where the repository is, the link
-leads there, else its text stays.
+Where pyproject.toml says where the repository is, the link leads there. Else a file is a download, and the text of a
+link to a folder stays alone.
 """
 
 import posixpath

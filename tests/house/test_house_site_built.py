@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
+from docs._site.links import repository
 from support.needs import lacks
 from support.processes import WAIT_SECONDS_MAX
 from support.searched import SEARCHED
@@ -147,8 +148,9 @@ def test_every_public_name_of_python_is_documented(pages) -> None:
     assert [name for name in forq_trio.__all__ if f"forq_trio.{name}" not in anchors] == []
 
 
-def test_files_of_the_repository_can_be_had(site) -> None:
-    assert list(site.glob("_downloads/*/embedded.py"))
+def test_files_of_the_repository_are_linked_where_it_is(site, root) -> None:
+    page = (site / "docs" / "embedding.html").read_text(encoding="utf-8")
+    assert f'href="{repository(root)}/blob/HEAD/examples/embedded.py"' in page
 
 
 class Files(SimpleHTTPRequestHandler):
