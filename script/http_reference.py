@@ -10,13 +10,16 @@ import re
 import sys
 import textwrap
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # where the package is, and a server without sockets
+
+from docs._generate.markdown import table  # noqa: E402
+
 WIDTH = 110
 MADE = "Made by `python script/http_reference.py` from the declarations in forq_trio: change those."
 
@@ -451,14 +454,6 @@ def link(found: re.Match[str]) -> str:
 
 def cell(text: str) -> str:
     return " ".join(prose(text).split())
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    lines = [head, ["---"] * len(head), *([each.replace("|", "\\|") for each in row] for row in rows)]
-    return "\n".join(
-        "|" + "|".join(f" {each} " if each != "---" else each for each in line) + "|" for line in lines
-    )
 
 
 def shown(value: Any, indent: str = "") -> str:

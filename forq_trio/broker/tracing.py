@@ -6,10 +6,11 @@ all commands about messages go. A span reaches from the call to the commit. A cl
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from forq_trio.broker.of_thread import OfThread, inner_of
 from forq_trio.in_place import TaskRequired
 from forq_trio.model import commands
 from forq_trio.model.commands import Command
@@ -51,15 +52,8 @@ for _kind in commands.COMMANDS:
         _TRACED[_kind] = _Traced(tracing.SEND, "offer", _kind.traits.parts)
 
 
-class _OfThread(Protocol):
-    """A broker for blocking programs."""
-
-    @property
-    def inner(self) -> "Broker": ...
-
-
 def trace(
-    broker: "Broker | _OfThread", provider: TracerProvider | None = None, *, served: bool = False
+    broker: "Broker | OfThread", provider: TracerProvider | None = None, *, served: bool = False
 ) -> None:
     """Make a span for each send, receive and settlement of a broker, and have its messages carry the context.
 
@@ -67,7 +61,7 @@ def trace(
     exemplars. provider: None for the global one. served: a server's, whose clients are elsewhere: its spans are no
     sender's or receiver's, but part of those of requests.
     """
-    inner: Any = getattr(broker, "inner", broker)
+    inner = inner_of(broker)
     writer: Any = inner._writer
     spans = _Spans(writer, get_tracer("forq_trio.broker", tracer_provider=provider), served)
     inner._backends.own.execute = writer.execute = spans.execute

@@ -1,18 +1,16 @@
 """The client of a command."""
 
-import os
 from typing import TYPE_CHECKING
 
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.client.address import address_of
-from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret
-from forq_trio.model.access.secrets import why_no_secret
+from forq_trio.client.environment import server_secret
+from forq_trio.model.client_errors import InvalidSecret
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 RETRY_SECONDS = 1.0
-_VARIABLE = "FORQ_AUTH_SECRET"
 
 
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
@@ -38,14 +36,11 @@ def secret_for(url: str) -> str:
     except ValueError as problem:
         raise CliFailure(str(problem), Exit.USAGE) from None
     try:
-        found = find_secret(_VARIABLE, os.environ)
-    except SecretFileError as problem:
-        raise CliFailure(f"{file_variable(_VARIABLE)} {problem}", Exit.USAGE) from None
-    if found is None:
+        secret = server_secret()
+    except InvalidSecret as problem:
+        raise CliFailure(str(problem), Exit.USAGE) from None
+    if not secret:
         raise CliFailure(
-            f"{_VARIABLE} is not set; it has to hold the server's secret or an access token", Exit.USAGE
+            "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
         )
-    secret, variable = found
-    if (reason := why_no_secret(secret)) is not None:
-        raise CliFailure(f"{variable} {reason}", Exit.USAGE)
     return secret

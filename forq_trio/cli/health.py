@@ -5,13 +5,13 @@ A container runs it every half minute, so it imports little: no client, and none
 
 import http.client
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
+from forq_trio.cli.at_most import run_at_most
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import duration_option
 from forq_trio.client.address import DEFAULT_URL, ServerAddress, address_of, without_credentials
@@ -72,10 +72,7 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | No
 
 
 def _in_time(ask: Callable[[], str], seconds: float) -> str | CliFailure | None:
-    """The answer, or why it is not what is wanted; None if there is none in this time.
-
-    In a thread, which is given up then: the time-out of a socket begins anew with each byte.
-    """
+    """The answer, or why it is not what is wanted; None if there is none in this time."""
     found: list[str | CliFailure] = []
 
     def look() -> None:
@@ -84,9 +81,7 @@ def _in_time(ask: Callable[[], str], seconds: float) -> str | CliFailure | None:
         except CliFailure as failure:
             found.append(failure)
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    thread.join(max(seconds, 0.001))
+    run_at_most(seconds, look)
     return found[0] if found else None
 
 

@@ -5,7 +5,6 @@ most, and sees no error: where there is no server, secret or permission, nothing
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
@@ -39,6 +38,7 @@ class ServerName(StringParamType):
         """Those that begin with `incomplete`."""
         from click.shell_completion import CompletionItem
 
+        from forq_trio.cli.at_most import run_at_most
         from forq_trio.cli.connection import connect
         from forq_trio.client import sync  # noqa: F401  not in the time that the server has
 
@@ -48,10 +48,7 @@ class ServerName(StringParamType):
             with suppress(Exception), connect(ctx.params["url"], retry_seconds=0.0) as client:
                 found.extend(islice(self._read(client, ctx), _READ_MAX))
 
-        # A thread, because a server that accepts a connection and says nothing would keep the shell waiting.
-        thread = threading.Thread(target=look, daemon=True)
-        thread.start()
-        thread.join(ANSWER_SECONDS_MAX)
+        run_at_most(ANSWER_SECONDS_MAX, look)
         return [
             CompletionItem(name)
             for name in tuple(found)

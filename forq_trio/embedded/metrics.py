@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, repeat
 from math import inf
-from typing import Any, Protocol
 
 from forq_trio.model.extras import needing
 from forq_trio.model.limits import SECOND_MS
@@ -19,19 +18,13 @@ from forq_trio.telemetry.metrics_text import declaration
 with needing("embed", "forq_trio.embedded.metrics"):
     from forq_trio.broker.broker import Broker
     from forq_trio.broker.metrics import BrokerMetrics
+    from forq_trio.broker.of_thread import OfThread, inner_of
 
 with needing("metrics", "forq_trio.embedded.metrics"):
     from prometheus_client.core import Exemplar, Metric
     from prometheus_client.registry import Collector
 
 _LABEL = re.compile(r'\b(\w+)="([^"]*)"')
-
-
-class OfThread(Protocol):
-    """A broker for blocking programs."""
-
-    @property
-    def inner(self) -> Broker: ...
 
 
 class BrokerCollector(Collector):
@@ -65,8 +58,7 @@ class BrokerCollector(Collector):
 
 
 def _metrics_of(broker: "Broker | OfThread") -> BrokerMetrics:
-    inner: Any = getattr(broker, "inner", broker)
-    metrics: BrokerMetrics | None = inner.metrics
+    metrics: BrokerMetrics | None = inner_of(broker).metrics
     if metrics is None:
         raise ValueError("this broker belongs to a server, which has its metrics at /metrics")
     return metrics

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from support.source import parsed, statements
+from support.source import FOLDERS, parsed, statements
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
@@ -122,23 +122,7 @@ def test_tests_wait_for_the_thing_itself(root) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "forq_trio",
-        "pyspark_forq",
-        "tests",
-        "bench",
-        "examples",
-        "script",
-        "docs",
-        "deploy",
-        ".ci",
-        ".github",
-        ".",
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("folder", [*FOLDERS, "."], ids=str)
 def test_no_path_of_one_machine_is_written_down(root, folder) -> None:
     paths = (root / folder).glob("*") if folder == "." else (root / folder).rglob("*")
     found = [

@@ -11,7 +11,7 @@ import pytest
 from forq_trio.model.commands import COMMANDS
 from forq_trio.model.messages.types import MessageInfo
 from support.by_id import BY_ID
-from support.source import parsed
+from support.source import FOLDERS, parsed
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -186,19 +186,7 @@ def test_hooks_run_our_own_tools_and_fetch_nothing(root, project) -> None:
 
 
 def test_files_are_written_as_editors_are_told(root) -> None:
-    folders = (
-        "forq_trio",
-        "pyspark_forq",
-        "tests",
-        "bench",
-        "examples",
-        "script",
-        "docs",
-        "deploy",
-        ".ci",
-        ".github",
-    )
-    paths = [path for folder in folders for path in (root / folder).rglob("*")] + list(root.glob("*"))
+    paths = [path for folder in FOLDERS for path in (root / folder).rglob("*")] + list(root.glob("*"))
     kinds = {".py", ".md", ".sql", ".toml", ".yaml", ".yml", ".lua"}
     wrong = []
     for path in sorted(paths):

@@ -9,6 +9,19 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+FOLDERS = (
+    "forq_trio",
+    "pyspark_forq",
+    "tests",
+    "bench",
+    "examples",
+    "script",
+    "docs",
+    "deploy",
+    ".ci",
+    ".github",
+)
+"""All that have files that we write."""
 INSIDE = ("body", "orelse", "finalbody", "handlers", "cases")
 
 Node = TypeVar("Node", bound=ast.AST)
