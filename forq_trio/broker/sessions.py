@@ -5,6 +5,10 @@ SESSION_LIFE_MS after its login, or earlier with the access token of that login:
 expired, the session is unknown.
 """
 
+from contextlib import suppress
+from math import inf
+
+import trio
 from msgspec.structs import replace
 
 from forq_trio.broker.uses import Uses
@@ -12,15 +16,19 @@ from forq_trio.model import limits
 from forq_trio.model.access.sessions import UiSession, new_session
 from forq_trio.model.access.types import digest
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
+from forq_trio.model.commands import EndSessions, NoteSessionUse, Ping, SaveSession
+from forq_trio.model.errors import ServiceError
 from forq_trio.writer_actor import WriterActor
 
 
 class Sessions:
     """The sessions as of the last commit. Cancellation is that of `Broker`; errors are the ServiceErrors."""
 
+    shared = False  # whether other servers on the same database open sessions, too
+
     def __init__(self, writer: WriterActor, clock: Clock) -> None:
         self._writer = writer
+        self._looked_at = -inf  # for sessions of other servers (trio's clock)
         self._clock = clock
         self.uses = Uses(
             writer, NoteSessionUse, lambda: {each: each for each in self._writer.snapshot().sessions}
@@ -48,6 +56,17 @@ class Sessions:
             return None
         self.uses.at[session.digest] = self._clock.now_ms()
         return session
+
+    async def look_elsewhere(self) -> None:
+        """Learn of sessions that other servers have just opened: call it for an id that `use` does not know.
+
+        A browser may send its next request to another server before that has heard of the login. Unknown ids cost at
+        most one batch in SESSION_LOOK_SECONDS.
+        """
+        if self.shared and trio.current_time() - self._looked_at >= limits.SESSION_LOOK_SECONDS:
+            self._looked_at = trio.current_time()
+            with suppress(ServiceError):  # without an answer the session is unknown
+                await self._writer.execute(Ping())
 
     def all(self) -> list[UiSession]:
         """The open sessions, each with its latest use, even if that is not saved yet; the latest used first."""

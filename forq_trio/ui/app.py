@@ -128,7 +128,9 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
         session_id = request.cookies.get(COOKIE, "")
         viewer = site.sessions.find(session_id)
         if viewer is None and not at_login:
-            return _to_login(site)
+            viewer = await site.sessions.find_elsewhere(session_id)
+            if viewer is None:
+                return _to_login(site)
         g.viewer = viewer
         if viewer is not None:
             CALLER.set(f"session {viewer.digest}")

@@ -75,6 +75,12 @@ class UiSessions:
             return None
         return Viewer(session_id, session.digest, token)
 
+    async def find_elsewhere(self, session_id: str) -> Viewer | None:
+        """`find` for a session that another server may have just opened."""
+        if session_id:
+            await self._broker.sessions.look_elsewhere()
+        return self.find(session_id)
+
     def holds(self, session_id: str) -> bool:
         """True while `find` would find a viewer."""
         return self.find(session_id) is not None

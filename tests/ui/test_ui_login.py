@@ -39,6 +39,15 @@ def test_without_a_session_there_is_only_the_login(ui) -> None:
         assert stranger.get("/", headers={"Cookie": "ForqSession=" + "x" * 9_000}).status_code == 303
 
 
+def test_a_login_counts_at_once_at_another_server(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with in_process_ui(database) as one, in_process_ui(database) as other:
+        monkeypatch.setattr(other.broker._writer, "catch_up", lambda *_: None)  # it hears of nothing by itself
+        with logged_in(one.ui_url) as browser:
+            session = {"Cookie": f"ForqSession={cookie(browser)}"}
+        assert httpx.get(other.ui_url, headers=session).status_code == 200
+        assert httpx.get(other.ui_url, headers={"Cookie": "ForqSession=unknown"}).status_code == 303
+
+
 def test_wrong_keys_are_refused_and_then_throttled() -> None:
     with in_process_ui() as own, httpx.Client(base_url=own.ui_url, verify=False) as guesser:
 

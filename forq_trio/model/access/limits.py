@@ -20,6 +20,7 @@ TOKEN_USE_SAVE_SECONDS = 60.0
 # Sessions of the admin UI.
 SESSIONS_MAX = 1_000
 SESSION_LIFE_MS = 7 * DAY_MS
+SESSION_LOOK_SECONDS = 0.1  # between two looks for sessions of other servers
 SESSION_CLIENT_LENGTH_MAX = 64
 SESSION_AGENT_LENGTH_MAX = 256
 
