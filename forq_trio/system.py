@@ -266,7 +266,7 @@ async def _running(
 
 
 def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[SupervisedJob]:
-    """The jobs for a database that other processes use, too. Also tells redrive tasks and sessions that it is shared."""
+    """The jobs for a database that others use, too. Also tells redrive tasks and sessions that it is shared."""
     broker.redrive_tasks.shared = broker.sessions.shared = engine.listen is not None
     jobs: list[SupervisedJob] = []
     if engine.listen is not None:

@@ -41,7 +41,8 @@ def test_without_a_session_there_is_only_the_login(ui) -> None:
 
 def test_a_login_counts_at_once_at_another_server(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_process_ui(database) as one, in_process_ui(database) as other:
-        monkeypatch.setattr(other.broker._writer, "catch_up", lambda *_: None)  # it hears of nothing by itself
+        # It hears of nothing by itself.
+        monkeypatch.setattr(other.broker._writer, "catch_up", lambda *_: None)
         with logged_in(one.ui_url) as browser:
             session = {"Cookie": f"ForqSession={cookie(browser)}"}
         assert httpx.get(other.ui_url, headers=session).status_code == 200
