@@ -11,9 +11,7 @@ import pytest
 from support.tiers import COLLECTED, files_in_no_tier
 
 SOURCES = ("forq_trio", "pyspark_forq", "bench", "examples", "tests")
-SHOWN_FIRST = re.compile(
-    r"(?:^\*Shown by\* [^(]*|;\s\[[^(\]]*\])\(\.\./\.\./(tests/[^)]+)\)", re.MULTILINE
-)
+SHOWN_FIRST = re.compile(r"(?:^\*Shown by\* [^(]*|;\s\[[^(\]]*\])\(\.\./\.\./(tests/[^)]+)\)", re.MULTILINE)
 CONFTEST = """
 from support import processes, tiers
 processes.set_signals()
