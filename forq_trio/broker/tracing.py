@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of a broker: `trace(broker)`. Needs the extra `otel` (docs/python.md, Traces).
+"""OpenTelemetry spans of a broker: `trace(broker)`. Needs the extra `otel` (docs/telemetry.md).
 
 A broker that is not traced knows nothing of this: `trace` puts a function around the writer's `execute`, through which
 all commands about messages go. A span reaches from the call to the commit. A claim that finds nothing has none.

@@ -104,7 +104,7 @@ def work(
     `--allow-private`; the check is made on the address that is connected to.
 
     Posts are signed as [Standard Webhooks](https://www.standardwebhooks.com) says, which has libraries for receivers
-    ([workers.md](docs/workers.md#webhooks)), once there is a signing key: `whsec_` and the base64 of 24 to 64 bytes.
+    ([webhooks.md](docs/webhooks.md)), once there is a signing key: `whsec_` and the base64 of 24 to 64 bytes.
     Several in the file, or in `FORQ_SIGNING_KEY` with spaces between them, sign each post side by side.
 
     **`MODULE:APP`** imports the module, also from the working directory. `--reload` needs the extra `reload`: a change

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of a client: `trace(client)`. Needs the extra `otel` (docs/python.md, Traces).
+"""OpenTelemetry spans of a client: `trace(client)`. Needs the extra `otel` (docs/telemetry.md).
 
 A client that is not traced knows nothing of this: `trace` puts a function around the one through which all of its calls
 go, and a transport around its own, which tells the server the current span.

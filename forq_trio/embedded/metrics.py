@@ -1,6 +1,6 @@
 """The metrics of embedded brokers for prometheus-client: `REGISTRY.register(BrokerCollector(broker))`.
 
-Needs the extra `metrics` (docs/python.md, Metrics). The families are those of a server's /metrics, from the same
+Needs the extra `metrics` (docs/telemetry.md). The families are those of a server's /metrics, from the same
 declarations, without those of what only a server has.
 """
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a worker: `measure(app)`. Needs the extra `metrics` (docs/workers.md)."""
+"""Prometheus metrics of a worker: `measure(app)`. Needs the extra `metrics` (docs/worker-deployment.md)."""
 
 import time
 from collections.abc import Iterator

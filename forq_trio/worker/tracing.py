@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of a worker: `trace(app)`. Needs the extra `otel` (docs/workers.md)."""
+"""OpenTelemetry spans of a worker: `trace(app)`. Needs the extra `otel` (docs/worker-deployment.md)."""
 
 from typing import TYPE_CHECKING
 

@@ -12,5 +12,5 @@ SEARCHED = {
     "priority queue": "docs/queues",
     "rate limit": "docs/rates",
     "visibility timeout": "docs/workers",
-    "webhook": "docs/workers",
+    "webhook": "docs/webhooks",
 }

@@ -17,7 +17,6 @@ LINES_MAX = 12
 PRINTED = {
     "Delayed messages": "tea The tea is ready\n",
     "Index a document when its edits pause": "index document/7 best\n",
-    "Try again later, unless there is something newer": "again later: False\n90 again later: True\n",
     "A daily report": "2 are waiting\n",
     "One job per customer": "created\nignored\nignored\ncreated\n",
 }

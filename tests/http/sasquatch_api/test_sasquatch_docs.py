@@ -1,4 +1,4 @@
-"""docs/sasquatch.md says what there is: endpoints, codes, ranges, and each difference from Sasquatch is one."""
+"""The pages on Sasquatch say what there is: endpoints, codes, ranges, and each difference from Sasquatch is one."""
 
 import logging
 import re
@@ -16,7 +16,8 @@ from forq_trio.http.sasquatch_api.routes import ENDPOINTS
 from .harness import Api, json_of
 from .test_sasquatch_ranges import RANGES
 
-DOCS = (Path(__file__).parents[3] / "docs" / "sasquatch.md").read_text()
+PAGES = ("sasquatch.md", "compatibility/sasquatch.md")
+DOCS = "".join((Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 DEFAULTS = SasquatchOptions()
 DEFAULT_OF = {
     "priority": DEFAULTS.default_priority,
