@@ -107,15 +107,22 @@ def configured_url(environ: Mapping[str, str]) -> str:
     Of these it reads only the address and whether there is TLS. Raises ValueError if the file of settings cannot be
     read; an address that is not valid makes a URL that is not.
     """
-    file: Mapping[str, object] = {}
-    if environ.get("FORQ_CONFIG"):
-        from forq_trio.config.toml_file import read_toml
-
-        file = read_toml(Path(environ["FORQ_CONFIG"]))
+    file = _file_of(environ["FORQ_CONFIG"]) if environ.get("FORQ_CONFIG") else {}
     address = environ.get("FORQ_API_ADDR") or _key(file, "server", "api_addr")
     host, _, port = (address or DEFAULT_URL.partition("//")[2]).rpartition(":")
     scheme = "https" if environ.get("FORQ_TLS_CERT") or _key(file, "tls", "tls_cert") else "http"
     return f"{scheme}://{'localhost' if host in _EVERY_INTERFACE else host}:{port}"
+
+
+def _file_of(path: str) -> Mapping[str, object]:
+    import tomllib
+
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise ValueError(f"{path}: cannot be read ({problem.strerror or type(problem).__name__})") from None
+    except ValueError:
+        raise ValueError(f"{path}: is not valid TOML") from None
 
 
 def _key(file: Mapping[str, object], section: str, key: str) -> str:

@@ -8,6 +8,7 @@ environment, and do not say which key of which section a value came from.
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 from pydantic_settings import InitSettingsSource
 
 from forq_trio.config.settings import SETTINGS, Config
-from forq_trio.config.toml_file import read_toml
 from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret, read_secret_file
 
 PREFIX = "FORQ_"
@@ -111,9 +111,16 @@ def read_file(path: Path) -> SettingsSource:
     """The TOML file at `path`."""
     source = SettingsSource()
     try:
-        document = read_toml(path)
-    except ValueError as problem:
-        source.problems = [str(problem)]
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        reason = problem.strerror or type(problem).__name__
+        source.problems = [f"{path}: cannot be read ({reason}); allowed: the path of a readable TOML file"]
+    except UnicodeDecodeError:
+        source.problems = [f"{path}: is not UTF-8; allowed: a TOML file in UTF-8"]
+    except tomllib.TOMLDecodeError as problem:
+        source.problems = [f"{path}: is not valid TOML: {_plain(problem)}"]
+    except (ValueError, RecursionError):  # a number of thousands of digits, or as many brackets
+        source.problems = [f"{path}: cannot be read (too long a number, or nested too deeply)"]
     else:
         for name, table in document.items():
             _read_table(source, path, name, table)
@@ -182,3 +189,11 @@ def _nearest(name: str, *choices: list[str]) -> str:
         if close:
             return f"nearest: {close[0]}"
     return f"known: {', '.join(choices[0])}"
+
+
+def _plain(problem: tomllib.TOMLDecodeError) -> str:
+    """tomllib's message, in plain words for a key or section that is given twice."""
+    text = str(problem)
+    if text.startswith("Cannot overwrite a value"):
+        return text.replace("Cannot overwrite a value", "a key is given twice", 1)
+    return re.sub(r"Cannot declare \('(.*?)',\) twice", r"the section [\1] is given twice", text)
