@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from docs._generate import cli, events, metrics, python, queues, settings
+from docs._generate import cli, events, http, metrics, python, queues, settings
 
 DOCS = Path(__file__).parents[1]
 MAKERS: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
     cli.pages,
+    http.pages,
     settings.pages,
     metrics.pages,
     events.pages,
@@ -19,3 +20,8 @@ MAKERS: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
 def pages() -> dict[Path, str]:
     """The text of each page."""
     return {DOCS / "reference" / name: text for make in MAKERS for name, text in make()}
+
+
+def files() -> dict[Path, str]:
+    """The text of each page, and of the OpenAPI document."""
+    return pages() | {DOCS / "openapi.json": http.document_text()}

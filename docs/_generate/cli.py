@@ -38,9 +38,6 @@ OF_SERVER = {"serve": {setting.option for setting in SETTINGS.values()}}
 OF_SERVER["config"] = OF_SERVER["serve"]
 """Options that have a page of their own, by the command that takes them."""
 
-ADDED = re.compile(r"  \[([^\[\]]+)\]")
-RANGE = re.compile(r"[\d.]*(?:<=?)?x(?:[<>]=?)?[\d.]*")
-
 
 class Explained(NamedTuple):
     """An option as its row has it."""
@@ -118,36 +115,20 @@ def explained(option: click.Option, context: click.Context) -> Explained | None:
     record = None if elsewhere & set(option.opts) else option.get_help_record(context)
     if record is None:
         return None
-    spelling, text = record
-    default, more = "", []
-    for part in parts_added(text):
-        name, colon, value = part.partition(": ")
-        if colon and name == "default":
-            default = value
-        elif part == "default":
-            more.append("(default)")
-        elif part == "required":
-            default = "required"
-        elif colon and name == "env var":
-            more.append(f"Environment variable: {value}.")
-        else:
-            more.append(f"Allowed: {_range(part)}." if RANGE.fullmatch(part) else f"{part}.")
-    meaning = " ".join([ADDED.sub("", text).strip(), *more])
-    return Explained(spelling, with_code(meaning), with_code(default))
+    meaning, _, added = (option.help or "").partition("  [")  # what click cannot know, in its form
+    name, _, said = added.removesuffix("]").partition(": ")
+    extra = option.get_help_extra(context)
+    default = extra.get("required") or extra.get("default") or (said if name == "default" else "")
+    variables = [*([said] if name == "env var" else ()), *extra.get("envvars", ())]
+    parts = [meaning]
+    if added == "default]":
+        parts.append("(default)")
+    if variables:
+        parts.append(f"Environment variable: {', '.join(variables)}.")
+    if "range" in extra:
+        parts.append(f"Allowed: {_range(extra['range'])}.")
+    return Explained(record[0], with_code(" ".join(parts)), with_code(default))
 
 
-def _range(part: str) -> str:
-    return code(re.sub(r"([<>]=?)", r" \1 ", part))
-
-
-def parts_added(text: str) -> list[str]:
-    """What click, or we, have put in brackets behind the meaning of an option."""
-    parts: list[str] = []
-    for part in (part for added in ADDED.findall(text) for part in added.split("; ")):
-        if parts and not (
-            part.startswith(("default: ", "env var: ")) or part == "required" or RANGE.fullmatch(part)
-        ):
-            parts[-1] += f"; {part}"
-        else:
-            parts.append(part)
-    return parts
+def _range(text: str) -> str:
+    return code(re.sub(r"([<>]=?)", r" \1 ", text))

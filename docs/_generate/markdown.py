@@ -1,11 +1,15 @@
 """What all pages have in common: tables, words that are code, links."""
 
 import re
+import textwrap
 from collections.abc import Iterable
 
 OPTION = re.compile(r"(?<![\w`/-])--[a-z][\w-]*(?![`\w])")
 VARIABLE = re.compile(r"(?<![\w`$])FORQ_[A-Z_]*[A-Z](?:=\w+)?(?![`\w])")
 CODE = re.compile(r"(`[^`]*`)")
+HEADER = re.compile(r"(?<![`\w])X-Forq-[A-Za-z-]+(?![`\w])")
+PAGE = re.compile(r"(?<![\w/`])(?<!\]\()docs/([\w-]+\.md)(#[\w-]+)?")
+PROSE_WIDTH = 120
 
 
 def made_from(what: str) -> str:
@@ -27,6 +31,22 @@ def _marked(text: str) -> str:
 def with_links(text: str) -> str:
     """Links from the root of the repository, as declarations have them, as links from docs/reference."""
     return text.replace("](docs/reference/", "](").replace("](docs/", "](../")
+
+
+def prose(text: str) -> str:
+    """A text of several lines, with its variables and headers as code, and its pages of docs as links."""
+    for pattern in (VARIABLE, HEADER):
+        text = pattern.sub(r"`\g<0>`", text)
+    text = PAGE.sub(lambda found: f"[{found[1]}](../{found[1]}{found[2] or ''})", text)
+    return "\n".join(
+        textwrap.fill(line, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
+        for line in text.strip().split("\n")
+    )
+
+
+def cell(text: str) -> str:
+    """A text as `prose`, on one line."""
+    return " ".join(prose(text).split())
 
 
 def code(text: str) -> str:

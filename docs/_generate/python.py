@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ SPARK = Path(forq_trio.__file__).parents[1] / "pyspark_forq"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    homes = forq_trio._homes()
+    homes = {name: f"forq_trio.{home}" for name, home in forq_trio._homes().items()}
     topics: dict[str, list[str]] = {"clients": [], "broker": [], "values": [], "errors": []}
     for name in sorted(homes):
         topics[_topic(name, homes[name])].append(name)
@@ -35,12 +36,13 @@ def pages() -> Iterator[tuple[str, str]]:
         "errors": "Python: errors",
     }
     for topic, names in topics.items():
-        things = {name: getattr(forq_trio, name) for name in names}
-        yield _page(topic, titles[topic], "forq_trio", "python.md", things)
+        yield _page(topic, titles[topic], "forq_trio", "python.md", {name: homes[name] for name in names})
     for topic, (title, module, guide) in MODULES.items():
-        found = names_of(module)
-        others = {name: thing for name, thing in found.items() if getattr(forq_trio, name, None) is not thing}
-        yield _page(topic, title, module, guide, others, sorted(set(found) - set(others)))
+        found = homes_of(module)
+        ours = import_module(module)
+        shared = sorted(name for name in found if getattr(forq_trio, name, None) is getattr(ours, name))
+        others = {name: home for name, home in found.items() if name not in shared}
+        yield _page(topic, title, module, guide, others, shared)
     yield (
         "python-spark.md",
         page("Python: Apache Spark", SOURCE, _intro("pyspark_forq", "spark.md"), *_of_spark()),
@@ -50,23 +52,22 @@ def pages() -> Iterator[tuple[str, str]]:
 def _topic(name: str, home: str) -> str:
     if name in forq_trio._EMBEDDED:
         return "broker"
-    if home == "model.errors":
+    if home == "forq_trio.model.errors":
         return "errors"
-    return "clients" if home.startswith("client.") else "values"
+    return "clients" if home.startswith("forq_trio.client.") else "values"
 
 
-def names_of(module: str) -> dict[str, Any]:
-    """What a module has for others: `from … import Name as Name`."""
-    found = import_module(module)
-    source = inspect.getsource(found)
-    return {name: getattr(found, name) for name in re.findall(r" import (\w+) as \1$", source, re.MULTILINE)}
+def homes_of(module: str) -> dict[str, str]:
+    """What a module has for others, `from home import Name as Name`: the home of each name."""
+    source = inspect.getsource(import_module(module))
+    return {name: home for home, name in re.findall(r"from (\S+) import (\w+) as \2$", source, re.MULTILINE)}
 
 
 def _page(
-    topic: str, title: str, module: str, guide: str, things: dict[str, Any], elsewhere: Sequence[str] = ()
+    topic: str, title: str, module: str, guide: str, homes: dict[str, str], elsewhere: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """A page of names. elsewhere: those of the module that are explained among the names of the whole package."""
-    blocks = [block for name, thing in things.items() for block in _section(module, name, thing)]
+    """A page of names by their homes. elsewhere: those that are explained among the names of the whole package."""
+    blocks = [block for name, home in homes.items() for block in _section(module, name, home)]
     named = ", ".join(f"`{name}`" for name in elsewhere)
     also = named and f"It also has {named}: see [errors](python-errors.md) and [values](python-values.md)."
     return f"python-{topic}.md", page(title, SOURCE, _intro(module, guide), also, *blocks)
@@ -76,17 +77,29 @@ def _intro(module: str, guide: str) -> str:
     return f"Import these names from `{module}`. [The guide](../{guide}) has examples."
 
 
-def _section(module: str, name: str, thing: Any) -> Iterator[str]:
+def _section(module: str, name: str, home: str) -> Iterator[str]:
+    thing = getattr(import_module(module), name)
     yield f"## {name}"
     yield f"<!-- {_kind(thing)} {module}.{name} -->"
-    text = inspect.getdoc(thing) if not _is_alias(thing) else None
-    yield _first_paragraph(text or "")
+    yield _first_paragraph(text_below(home, name) if _is_alias(thing) else inspect.getdoc(thing) or "")
     if inspect.isclass(thing) and not issubclass(thing, BaseException | enum.Enum):
         yield "\n".join(_methods(thing))
 
 
 def _is_alias(thing: Any) -> bool:
     return not (inspect.isclass(thing) or inspect.isroutine(thing))
+
+
+def text_below(home: str, name: str) -> str:
+    """What the string below the assignment of a name says: an alias has no docstring of its own."""
+    for node, below in pairwise(ast.parse(inspect.getsource(import_module(home))).body):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(below, ast.Expr)
+            and ast.unparse(node.targets[0]) == name
+        ):
+            return str(ast.literal_eval(below.value))
+    raise AssertionError(f"nothing is said of {name}")
 
 
 def _kind(thing: Any) -> str:

@@ -121,7 +121,7 @@ def _file_of(path: str) -> Mapping[str, object]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as problem:
         raise ValueError(f"{path}: cannot be read ({problem.strerror or type(problem).__name__})") from None
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply
         raise ValueError(f"{path}: is not valid TOML") from None
 
 

@@ -6,14 +6,13 @@ declarations, without those of what only a server has.
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import accumulate, repeat
-from math import inf
+from itertools import repeat
 
 from forq_trio.model.extras import needing
 from forq_trio.model.limits import SECOND_MS
 from forq_trio.telemetry.families import Family
 from forq_trio.telemetry.histogram import Histogram
-from forq_trio.telemetry.metrics_text import declaration
+from forq_trio.telemetry.metrics_text import bucket_bounds, declaration
 
 with needing("embed", "forq_trio.embedded.metrics"):
     from forq_trio.broker.broker import Broker
@@ -74,14 +73,11 @@ def _add_series(metric: Metric, family: Family, more: dict[str, str]) -> None:
 
 def _add_histogram(metric: Metric, family: Family, histogram: Histogram, labels: dict[str, str]) -> None:
     name, divisor = family.name, family.divisor
-    counts = [*accumulate(histogram.counts)]
-    for bound, count, noted in zip(
-        (*histogram.bounds, inf), counts, histogram.exemplars or repeat(None), strict=False
-    ):
+    bounds, counts = bucket_bounds(histogram, divisor, openmetrics=True), histogram.cumulative()
+    for bound, count, noted in zip(bounds, counts, histogram.exemplars or repeat(None), strict=False):
         exemplar = noted and Exemplar(
             {"trace_id": noted.trace_id}, noted.value / divisor, noted.at_ms / SECOND_MS
         )
-        le = {"le": "+Inf" if bound == inf else repr(bound / divisor)}
-        metric.add_sample(f"{name}_bucket", labels | le, count, exemplar=exemplar)
+        metric.add_sample(f"{name}_bucket", labels | {"le": bound}, count, exemplar=exemplar)
     metric.add_sample(f"{name}_sum", labels, histogram.sum / divisor)
     metric.add_sample(f"{name}_count", labels, counts[-1])

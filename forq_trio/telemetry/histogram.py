@@ -7,7 +7,7 @@ a busy commit, which share a few waiting times, cost little more than one.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 _COUNTED_FIRST_MIN = 16
@@ -73,6 +73,10 @@ class Histogram:
             for value, count in counted:
                 counts[bisect_left(bounds, value)] += count
         self.sum += sum(values)
+
+    def cumulative(self) -> list[int]:
+        """How many values were at most each bound, and last how many there were."""
+        return list(accumulate(self.counts))
 
     def copy(self) -> "Histogram":
         """One with the same values, which changes no more."""

@@ -8,7 +8,7 @@ decimal point, and buckets may have exemplars. The end, `# EOF`, is written by w
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import accumulate, repeat
+from itertools import repeat
 
 from forq_trio.model.limits import SECOND_MS
 from forq_trio.telemetry.families import Family, ReadFamilies
@@ -25,6 +25,12 @@ def declaration(family: Family, names: Container[str]) -> tuple[str, str]:
         return family.name, family.type
     name = family.name.removesuffix("_total")
     return (family.name, "unknown") if name in names else (name, family.type)
+
+
+def bucket_bounds(histogram: Histogram, divisor: int, *, openmetrics: bool) -> list[str]:
+    """The upper bounds of the buckets, as the label `le` has them. divisor: see `Family`."""
+    bounds = [bound / divisor for bound in histogram.bounds]
+    return [*(repr(bound) if openmetrics else f"{bound:g}" for bound in bounds), "+Inf"]
 
 
 class Exposition:
@@ -70,11 +76,9 @@ class _HistogramText:
     def __init__(self, family: Family, labels: str, histogram: Histogram, *, openmetrics: bool) -> None:
         name, divisor = family.name, family.divisor
         separator = "," if labels else ""
-        bounds = [
-            f"{bound / divisor!r}" if openmetrics else f"{bound / divisor:g}" for bound in histogram.bounds
-        ]
+        bounds = bucket_bounds(histogram, divisor, openmetrics=openmetrics)
         braces = f"{{{labels}}}" if labels else ""
-        self._starts = [f'{name}_bucket{{{labels}{separator}le="{bound}"}} ' for bound in (*bounds, "+Inf")]
+        self._starts = [f'{name}_bucket{{{labels}{separator}le="{bound}"}} ' for bound in bounds]
         self._starts += [f"{name}_sum{braces} ", f"{name}_count{braces} "]
         self.histogram = histogram
         self._openmetrics = openmetrics
@@ -83,7 +87,7 @@ class _HistogramText:
         self._text = ""
 
     def text(self) -> str:
-        buckets = list(accumulate(self.histogram.counts))
+        buckets = self.histogram.cumulative()
         count = buckets[-1]
         if count != self._count:
             self._count = count

@@ -178,8 +178,9 @@ def test_a_wrong_command_line(forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_p
     outcome = forq("health")
     sentence = f"forq: {tmp_path}/missing.toml: cannot be read (No such file or directory)\n"
     assert (outcome.code, outcome.err) == (2, sentence)
-    (tmp_path / "missing.toml").write_text("[server")
-    assert forq("health").err == f"forq: {tmp_path}/missing.toml: is not valid TOML\n"
+    for text in ("[server", "a = " + "[" * 3_000):
+        (tmp_path / "missing.toml").write_text(text)
+        assert forq("health").err == f"forq: {tmp_path}/missing.toml: is not valid TOML\n"
 
 
 def test_the_wait_is_longer_than_a_health_check_takes(forq: Forq):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -179,6 +180,25 @@ def test_bounds_in_the_rules_are_those_of_the_server() -> None:
     assert f"{limits.WORKER_SILENT_MS // limits.SECOND_MS} s" in described("ForqWorkersSilent")
     assert 64 * limits.MIB > limits.CHECKPOINT_PAUSE_PAGES * limits.LOG_PAGE_BYTES
     assert 1.0 in DISK_SECONDS  # forq:commits_slow:ratio5m takes its bucket
+
+
+def test_the_objectives_of_the_rules_are_those_of_the_dashboards() -> None:
+    ours = runpy.run_path(str(GRAFANA / "generate" / "objectives.py"))
+    for each in ours["OBJECTIVES"]:
+        exprs = {
+            alert["labels"]["severity"]: alert["expr"] for alert in ALERTS if alert["alert"] == each.alert
+        }
+        fast, slow = exprs["critical"].split("\nor\n")
+        allowed = f"{each.allowed:g}"
+        assert set(re.findall(r"> ([\d.]+) \* ([\d.]+)", fast)) == {(f"{ours['FAST']:g}", allowed)}
+        assert re.findall(r"\[(\w+)\]", fast)[0] == ours["FAST_WINDOW"]
+        assert {share for _, share in re.findall(r"> ([\d.]+) \* ([\d.]+)", slow)} == {allowed}
+        assert set(re.findall(r"> (0\.\d+)", exprs["warning"])) == {allowed}
+        assert f"t most {each.allowed * 100:g} %" in described(each.alert)
+    (too_old,) = [rule["expr"] for rule in RULES if rule.get("record") == "forq:queue_too_old:bool"]
+    seconds = ours["TOO_OLD_SECONDS"]
+    assert re.findall(r"> bool (\d+)", too_old) == [str(seconds)]
+    assert f"more than {seconds // 60} minutes" in described("ForqMessagesTooOld")
 
 
 # What is asked of Prometheus

@@ -1,58 +1,48 @@
-"""docs/openapi.json and the pages of the HTTP reference are what the declarations make of them; the guide is short."""
+"""What the HTTP reference has beside what all pages of docs/reference have; its guide is short."""
 
 import json
 import re
-import runpy
-from pathlib import Path
 
 import pytest
 
-WRITE = "run `python script/http_reference.py`"
+from docs._generate import http
+from docs._generate.http_operations import WIDTH, shown
+from docs._generate.http_types import kind_of
+from docs._generate.markdown import made_from, prose
+
 GUIDE_WORDS_MAX = 1_200
 
 
 @pytest.fixture(scope="module")
-def script(root) -> dict:
-    return runpy.run_path(str(root / "script" / "http_reference.py"))
+def document() -> dict:
+    return http.read_document()
 
 
 @pytest.fixture(scope="module")
-def made(script) -> dict[Path, str]:
-    return script["products"]()
+def made() -> dict[str, str]:
+    """The text of each page."""
+    return dict(http.pages())
 
 
-def test_document_and_pages_are_up_to_date(made) -> None:
-    for path, text in made.items():
-        assert path.exists(), f"{path.name} is not there: {WRITE}"
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} is old: {WRITE}"
-
-
-def test_no_page_is_left_of_what_is_gone(made, root) -> None:
-    pages = {path for path in made if path.suffix == ".md"}
-    assert set((root / "docs" / "reference").glob("http*.md")) == pages
-
-
-def test_every_operation_has_a_section_and_a_line_in_the_overview(made, root) -> None:
-    document = json.loads(made[root / "docs" / "openapi.json"])
+def test_every_operation_has_a_section_and_a_line_in_the_overview(document, made) -> None:
     operations = {
         f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods
     }
-    texts = [text for path, text in made.items() if path.suffix == ".md"]
-    headings = [heading for text in texts for heading in re.findall(r"^### (.+)$", text, re.MULTILINE)]
+    headings = [
+        heading for text in made.values() for heading in re.findall(r"^### (.+)$", text, re.MULTILINE)
+    ]
     assert sorted(headings) == sorted(operations)
-    overview = made[root / "docs" / "reference" / "http.md"]
-    listed = re.findall(r"^\| \[([A-Z]+ \S+)\]", overview, re.MULTILINE)
+    listed = re.findall(r"^\| \[([A-Z]+ \S+)\]", made["http.md"], re.MULTILINE)
     assert sorted(listed) == sorted(operations)
 
 
-def test_every_type_has_a_section(made, root) -> None:
-    document = json.loads(made[root / "docs" / "openapi.json"])
-    types = re.findall(r"^## (\w+)$", made[root / "docs" / "reference" / "http-types.md"], re.MULTILINE)
+def test_every_type_has_a_section(document, made) -> None:
+    types = re.findall(r"^## (\w+)$", made["http-types.md"], re.MULTILINE)
     assert types == sorted(document["components"]["schemas"])
 
 
 def test_pages_are_plain_markdown(made) -> None:
-    pages = {path.name: text for path, text in made.items() if path.suffix == ".md"}
+    pages = {name: text.replace(made_from(http.SOURCE), "", 1) for name, text in made.items()}
     assert {name for name, text in pages.items() if re.search(r"^<|</\w+>", text, re.MULTILINE)} == set()
     rows = [line for text in pages.values() for line in text.splitlines() if line.startswith("|")]
     assert len(rows) > 500
@@ -61,10 +51,10 @@ def test_pages_are_plain_markdown(made) -> None:
 
 
 def test_every_row_has_the_cells_of_its_head(made) -> None:
-    for path, text in made.items():
+    for name, text in made.items():
         for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
-            assert len(cells) == 1, (path.name, block.splitlines()[0])
+            assert len(cells) == 1, (name, block.splitlines()[0])
 
 
 def test_the_guide_is_short(root) -> None:
@@ -79,12 +69,11 @@ LONG = {
 }
 
 
-def test_examples_are_broken_where_they_are_too_long(script) -> None:
-    shown = script["shown"]
+def test_examples_are_broken_where_they_are_too_long() -> None:
     assert shown({"a": 1}) == '{"a": 1}'
     text = shown(LONG)
     assert json.loads(text) == LONG
-    assert max(map(len, text.splitlines())) <= script["WIDTH"] + 2
+    assert max(map(len, text.splitlines())) <= WIDTH + 2
     assert len(text.splitlines()) == 5
 
 
@@ -100,14 +89,12 @@ def test_examples_are_broken_where_they_are_too_long(script) -> None:
         ("x", {"type": "object", "additionalProperties": {"type": "string"}}, "object of text"),
     ],
 )  # fmt: skip
-def test_types_are_said_in_words(script, name, schema, kind) -> None:
-    assert script["kind_of"](schema, name) == kind
+def test_types_are_said_in_words(name, schema, kind) -> None:
+    assert kind_of(schema, name) == kind
 
 
-def test_words_of_the_document_become_markdown(script) -> None:
-    said = script["prose"](
-        "See docs/queues.md#full-queues and FORQ_EVENTS=on, the header X-Forq-Next; `docs/a.md`."
-    )
+def test_words_of_the_document_become_markdown() -> None:
+    said = prose("See docs/queues.md#full-queues and FORQ_EVENTS=on, the header X-Forq-Next; `docs/a.md`.")
     assert said == (
         "See [queues.md](../queues.md#full-queues) and `FORQ_EVENTS=on`, the header `X-Forq-Next`; `docs/a.md`."
     )

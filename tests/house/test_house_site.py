@@ -76,6 +76,11 @@ def test_pages_on_python_are_filled_by_autodoc() -> None:
     assert made.endswith("## two\n\n```{eval-rst}\n.. autofunction:: m.two\n```\n\n")
 
 
+def test_the_text_of_an_alias_stays() -> None:
+    made = with_autodoc("## Ms\n\n<!-- data m.Ms -->\n\nSome `ms`.\n\n## B\n\n<!-- class m.B -->\n\nB.\n")
+    assert made.startswith("## Ms\n\n```{eval-rst}\n.. autodata:: m.Ms\n\n   Some ``ms``.\n```\n\n## B\n")
+
+
 def test_a_docstring_keeps_its_code_and_lists() -> None:
     text = (
         "Sends `x` to *all* of [these](a.md), as `f(*a)`s do; a_ b|c.\nIt has:\n- one\n- two `y`\n\n"

@@ -5,6 +5,8 @@ Grafana has one colour for its light and its dark theme, the admin UI one for ea
 
 from typing import Any
 
+from objectives import TOO_OLD_SECONDS
+
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 
 INK = "text"  # Grafana's own name: the colour of text in either theme
@@ -48,7 +50,11 @@ def mapping(words: dict[str, tuple[str, str]]) -> list[dict[str, Any]]:
     return [{"type": "value", "options": options}]
 
 
-def steps(*found: tuple[str, float]) -> dict[str, Any]:
-    """Colours from these values on; below the first it is that of text."""
-    begins = [{"color": INK, "value": None}, *({"color": colour, "value": at} for colour, at in found)]
+def steps(*found: tuple[str, float], first: str = INK) -> dict[str, Any]:
+    """Colours from these values on. first: that of what is below all of them."""
+    begins = [{"color": first, "value": None}, *({"color": colour, "value": at} for colour, at in found)]
     return {"mode": "absolute", "steps": begins}
+
+
+AGE = steps((WARN, 60), (BAD, TOO_OLD_SECONDS))
+"""Of the oldest message, in seconds."""

@@ -1,7 +1,22 @@
 """The dashboard of all queues together: whether they need attention, and which."""
 
-from exprs import JOB, health, once, or_else, quantile, rate, total
-from looks import ACCENT, BAD, FAINT, HEALTH_WORDS, INK, LEVELS, MUTED, REFUSED, STATES, WARN, mapping, steps
+from exprs import JOB, health, once, or_else, quantiles, rate, total
+from looks import (
+    ACCENT,
+    AGE,
+    BAD,
+    FAINT,
+    HEALTH_WORDS,
+    INK,
+    LEVELS,
+    MUTED,
+    REFUSED,
+    STATES,
+    WARN,
+    mapping,
+    steps,
+)
+from objectives import DIED, FAST, FAST_WINDOW, OBJECTIVES, OLDEST, PERIOD_DAYS, SENDS
 from panels import Column, Query, chart, dashboard, stat, table
 
 REGULAR = f'{JOB}, queue_type="regular"'
@@ -19,26 +34,6 @@ def _of_state(state: str) -> str:
     return or_else(total("forq_queue_messages", f'{REGULAR}, state="{state}"'))
 
 
-def _budget_left(bad: str, objective: float) -> str:
-    return f"1 - ({bad}) / {objective:g}"
-
-
-SENDS = (
-    "max(avg_over_time(forq:sends_unanswered:rate5m{{{at}}}[{window}])"
-    " / clamp_min(avg_over_time(forq:sends:rate5m{{{at}}}[{window}]), 1e-9))"
-)
-OLDEST = "max(avg_over_time(forq:queue_too_old:bool{{{at}}}[{window}]))"
-DIED = (
-    "max(avg_over_time(forq:queue_dead:rate5m{{{at}}}[{window}])"
-    " / clamp_min(avg_over_time(forq:queue_ended:rate5m{{{at}}}[{window}]), 1e-9))"
-)
-OBJECTIVES = (
-    ("Sends answered", SENDS, 0.001),
-    ("Oldest message", OLDEST, 0.01),
-    ("Dead letters", DIED, 0.01),
-)
-"""The objectives of deploy/prometheus/rules/objectives.yml: the share of errors in a window, and what it may be."""
-
 NOW = (
     stat(
         "Servers that answer",
@@ -46,7 +41,7 @@ NOW = (
         [Query(or_else(f"sum(up{{{JOB}}})"), "Servers")],
         "none",
         width=3,
-        thresholds={"mode": "absolute", "steps": [{"color": BAD, "value": None}, {"color": INK, "value": 1}]},
+        thresholds=steps((INK, 1), first=BAD),
     ),
     stat(
         "Queues by health",
@@ -76,7 +71,7 @@ NOW = (
         [Query(or_else(f"max(forq_queue_oldest_claimable_age_seconds{{{REGULAR}}})"), "Oldest")],
         "s",
         width=3,
-        thresholds=steps((WARN, 60), (BAD, 300)),
+        thresholds=AGE,
     ),
     stat(
         "Messages",
@@ -126,35 +121,22 @@ NOW = (
 OBJECTIVE = (
     stat(
         "Error budget left",
-        "Of 30 days, or as far as Prometheus remembers; for oldest message and dead letters that of the worst queue."
-        " Below 0 % the objective is missed.",
-        [
-            Query(or_else(_budget_left(bad.format(at=JOB, window="30d"), objective), 1), name)
-            for name, bad, objective in OBJECTIVES
-        ],
+        f"Of {PERIOD_DAYS} days, or as far as Prometheus remembers; for oldest message and dead letters that of the"
+        " worst queue. Below 0 % the objective is missed.",
+        [Query(or_else(f"1 - {each.used(JOB, f'{PERIOD_DAYS}d')}", 1), each.name) for each in OBJECTIVES],
         "percentunit",
         width=8,
         height=8,
-        thresholds={
-            "mode": "absolute",
-            "steps": [
-                {"color": BAD, "value": None},
-                {"color": WARN, "value": 0},
-                {"color": INK, "value": 0.25},
-            ],
-        },
+        thresholds=steps((WARN, 0), (INK, 0.25), first=BAD),
     ),
     chart(
         "How fast the budget burns",
-        "1 uses it up in exactly 30 days. At 14.4 over an hour, the dashed line, ForqSendsNotAnswered,"
-        " ForqMessagesTooOld or ForqMessagesDie are critical.",
-        [
-            Query(or_else(f"({bad.format(at=JOB, window='1h')}) / {objective:g}"), name)
-            for name, bad, objective in OBJECTIVES
-        ],
+        f"1 uses it up in exactly {PERIOD_DAYS} days. At {FAST:g} over an hour, the dashed line,"
+        f" {SENDS.alert}, {OLDEST.alert} or {DIED.alert} are critical.",
+        [Query(or_else(each.used(JOB, FAST_WINDOW)), each.name) for each in OBJECTIVES],
         "none",
         width=16,
-        thresholds=steps((BAD, 14.4)),
+        thresholds=steps((BAD, FAST)),
     ),
 )
 
@@ -168,12 +150,7 @@ QUEUES = table(
         Column("In flight", once("forq_queue_messages", f'{JOB}, state="processing"')),
         Column("Delayed", once("forq_queue_messages", f'{JOB}, state="delayed"')),
         Column("Held", once("forq_queue_messages", f'{JOB}, state="held"')),
-        Column(
-            "Oldest",
-            once("forq_queue_oldest_claimable_age_seconds"),
-            "s",
-            thresholds=steps((WARN, 60), (BAD, 300)),
-        ),
+        Column("Oldest", once("forq_queue_oldest_claimable_age_seconds"), "s", thresholds=AGE),
         Column("Sent", rate("forq_messages_produced_total", by="queue_name"), "mps"),
         Column("Acked", rate("forq_messages_acked_total", by="queue_name"), "mps"),
         Column("Dead letters", once("forq_queue_dead_letters"), thresholds=steps((BAD, 1))),
@@ -218,10 +195,7 @@ TIMES = tuple(
     chart(
         title,
         description,
-        [
-            Query(quantile(0.5, name, REGULAR), "p50", ACCENT),
-            Query(quantile(0.99, name, REGULAR), "p99", INK),
-        ],
+        quantiles(name, REGULAR),
         "s",
         none="Nothing in this time",
     )

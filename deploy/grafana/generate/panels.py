@@ -17,10 +17,15 @@ class Query(NamedTuple):
     colour: str = ""
 
 
+def _letter(number: int) -> str:
+    """What a panel calls its queries: A, B, C …"""
+    return chr(ord("A") + number)
+
+
 def _targets(queries: Sequence[Query], kind: str, *, instant: bool) -> list[Json]:
     return [
         {
-            "refId": chr(ord("A") + number),
+            "refId": _letter(number),
             "datasource": SOURCE,
             "editorMode": "code",
             "expr": query.expr,
@@ -36,7 +41,7 @@ def _targets(queries: Sequence[Query], kind: str, *, instant: bool) -> list[Json
 def _colours(queries: Sequence[Query], colour_from: float | None = None) -> list[Json]:
     return [
         {
-            "matcher": {"id": "byFrameRefID", "options": chr(ord("A") + number)},
+            "matcher": {"id": "byFrameRefID", "options": _letter(number)},
             "properties": [_colour(query.colour, colour_from)],
         }
         for number, query in enumerate(queries)
@@ -47,8 +52,7 @@ def _colours(queries: Sequence[Query], colour_from: float | None = None) -> list
 def _colour(colour: str, colour_from: float | None) -> Json:
     if colour_from is None:
         return {"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}
-    begins = [{"color": looks.FAINT, "value": None}, {"color": colour, "value": colour_from}]
-    return {"id": "thresholds", "value": {"mode": "absolute", "steps": begins}}
+    return {"id": "thresholds", "value": looks.steps((colour, colour_from), first=looks.FAINT)}
 
 
 def _panel(kind: str, title: str, description: str, width: int, height: int, **more: Any) -> Json:
@@ -235,12 +239,12 @@ def table(title: str, description: str, columns: Sequence[Column], *, height: in
     """Rows by what the labels of the queries have in common. sort: the title of a column, highest first."""
     queries = [column for column in columns if column.expr]
     names = {
-        f"Value #{chr(ord('A') + queries.index(each))}" if not each.label else each.label: each.title
+        f"Value #{_letter(queries.index(each))}" if not each.label else each.label: each.title
         for each in columns
     }
     order = {name: place for place, name in enumerate(names)}
     hidden = {"Time": True} | {
-        f"Value #{chr(ord('A') + number)}": True for number, each in enumerate(queries) if each.label
+        f"Value #{_letter(number)}": True for number, each in enumerate(queries) if each.label
     }
     return _panel(
         "table",

@@ -1,6 +1,6 @@
 """The dashboard of the server processes, their disk, and PostgreSQL."""
 
-from exprs import JOB, or_else, quantile, rate
+from exprs import JOB, or_else, quantile, quantiles, rate
 from looks import ACCENT, BAD, FAINT, INK, MUTED, WARN, steps
 from panels import Column, Query, chart, dashboard, heatmap, stat, table
 
@@ -33,12 +33,7 @@ NOW = (
     stat(
         "Writes wait for the disk",
         "One commit in a hundred of the last five minutes waited longer. Above 100 ms it needs attention.",
-        [
-            Query(
-                f"histogram_quantile(0.99, sum by (le) (rate(forq_commit_duration_seconds_bucket{{{JOB}}}[5m])))",
-                "p99",
-            )
-        ],
+        [Query(quantile(0.99, "forq_commit_duration_seconds", window="5m"), "p99")],
         "s",
         width=4,
         thresholds=steps((WARN, 0.1), (BAD, 1)),
@@ -50,14 +45,7 @@ NOW = (
         [Query(f"min(forq_disk_free_bytes{{{JOB}}})", "Free")],
         "bytes",
         width=4,
-        thresholds={
-            "mode": "absolute",
-            "steps": [
-                {"color": BAD, "value": None},
-                {"color": WARN, "value": 256 * 2**20},
-                {"color": INK, "value": 2**30},
-            ],
-        },
+        thresholds=steps((WARN, 256 * 2**20), (INK, 2**30), first=BAD),
         none=FILE_ONLY,
     ),
     stat(
@@ -162,10 +150,7 @@ WRITER = (
     chart(
         "Writes wait for the disk",
         "How long commits waited for the disk. Each send, ack and nack waits for one. The dashed line is 100 ms.",
-        [
-            Query(quantile(0.5, "forq_commit_duration_seconds"), "p50", ACCENT),
-            Query(quantile(0.99, "forq_commit_duration_seconds"), "p99", INK),
-        ],
+        quantiles("forq_commit_duration_seconds"),
         "s",
         thresholds=steps((WARN, 0.1)),
         none="Nothing in this time",
@@ -235,16 +220,8 @@ DISK = (
         "Checkpoints",
         "How long one in a hundred took, and how long commits waited for one.",
         [
-            Query(
-                f"histogram_quantile(0.99, sum by (le) (rate(forq_checkpoint_duration_seconds_bucket{{{JOB}}}[5m])))",
-                "Checkpoint",
-                ACCENT,
-            ),
-            Query(
-                f"histogram_quantile(0.99, sum by (le) (rate(forq_checkpoint_pause_seconds_bucket{{{JOB}}}[5m])))",
-                "Pause",
-                BAD,
-            ),
+            Query(quantile(0.99, "forq_checkpoint_duration_seconds", window="5m"), "Checkpoint", ACCENT),
+            Query(quantile(0.99, "forq_checkpoint_pause_seconds", window="5m"), "Pause", BAD),
         ],
         "s",
         none="No checkpoint in this time",
@@ -284,10 +261,7 @@ POSTGRES = (
     chart(
         "Wait for other processes",
         "How long batches waited until no other process ran one.",
-        [
-            Query(quantile(0.5, "forq_gate_wait_seconds"), "p50", ACCENT),
-            Query(quantile(0.99, "forq_gate_wait_seconds"), "p99", INK),
-        ],
+        quantiles("forq_gate_wait_seconds"),
         "s",
         none=POSTGRES_ONLY,
     ),
@@ -338,15 +312,7 @@ OTHERS = (
         "How late schedules send",
         "How much later than its time, with jitter, a run sent its message. Above a few seconds the server does more"
         " than it can.",
-        [
-            Query(
-                f"histogram_quantile({share:g}, sum by (le)"
-                f" (rate(forq_schedule_lateness_seconds_bucket{{{JOB}}}[15m])))",
-                word,
-                colour,
-            )
-            for share, word, colour in ((0.5, "p50", ACCENT), (0.99, "p99", INK))
-        ],
+        quantiles("forq_schedule_lateness_seconds", window="15m"),
         "s",
         thresholds=steps((WARN, 5)),
         none="No run in this time",

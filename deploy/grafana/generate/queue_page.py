@@ -1,7 +1,8 @@
 """The dashboard of one queue."""
 
-from exprs import JOB, health, once, or_else, quantile, rate
-from looks import ACCENT, BAD, FAINT, HEALTH_WORDS, INK, MUTED, STATES, WARN, mapping, steps
+from exprs import JOB, health, once, or_else, quantiles, rate
+from looks import ACCENT, AGE, BAD, FAINT, HEALTH_WORDS, INK, MUTED, STATES, WARN, mapping, steps
+from objectives import DIED, TOO_OLD_SECONDS
 from panels import Query, chart, dashboard, heatmap, stat, timeline, variable
 
 AT = f'{JOB}, queue_name="$queue"'
@@ -38,7 +39,7 @@ NOW = (
         [Query(or_else(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest")],
         "s",
         width=3,
-        thresholds=steps((WARN, 60), (BAD, 300)),
+        thresholds=AGE,
     ),
     stat(
         "Dead letters",
@@ -90,10 +91,11 @@ NOW = (
     ),
     chart(
         "Oldest message",
-        "How long its oldest ready message could have been claimed. The dashed line is the objective, 5 minutes.",
+        "How long its oldest ready message could have been claimed. The dashed line is the objective,"
+        f" {TOO_OLD_SECONDS // 60} minutes.",
         [Query(or_else(_gauge("forq_queue_oldest_claimable_age_seconds")), "Oldest", ACCENT)],
         "s",
-        thresholds=steps((BAD, 300)),
+        thresholds=steps((BAD, TOO_OLD_SECONDS)),
     ),
 )
 
@@ -102,18 +104,18 @@ TIMES = (
         chart(
             title,
             description,
-            [Query(quantile(share, name, AT), f"p{share * 100:g}", colour) for share, colour in shares],
+            quantiles(name, AT, shares=shares),
             "s",
             none=NO_TIMES,
         )
         for title, description, name, shares in (
             ("Wait for a consumer", "From when a message could be claimed until it was.",
-             "forq_message_wait_seconds", ((0.5, ACCENT), (0.99, INK))),
+             "forq_message_wait_seconds", (0.5, 0.99)),
             ("From send to ack", "How long messages were in the queue in all, other attempts included.",
-             "forq_message_end_to_end_seconds", ((0.5, ACCENT), (0.99, INK))),
+             "forq_message_end_to_end_seconds", (0.5, 0.99)),
             ("Handling", "From when a message was claimed until it was acknowledged within its lease. The lease should"
              " be twice as long as p99.",
-             "forq_message_handling_seconds", ((0.5, ACCENT), (0.9, MUTED), (0.99, INK))),
+             "forq_message_handling_seconds", (0.5, 0.9, 0.99)),
         )
     ),
     heatmap(
@@ -158,7 +160,8 @@ FAILS = (
     ),
     chart(
         "Share that died",
-        "Of the messages that ended in the last 5 minutes. The dashed line is the objective, 1 %.",
+        "Of the messages that ended in the last 5 minutes. The dashed line is the objective,"
+        f" {DIED.allowed * 100:g} %.",
         [
             Query(
                 or_else(
@@ -169,7 +172,7 @@ FAILS = (
             )
         ],
         "percentunit",
-        thresholds=steps((BAD, 0.01)),
+        thresholds=steps((BAD, DIED.allowed)),
     ),
 )
 
