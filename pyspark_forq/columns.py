@@ -1,82 +1,76 @@
-"""The columns that a data frame needs to be written: a row is a message, its columns are the members."""
+"""The columns of what is read and written, without Spark, so that the reference can be made of them anywhere."""
 
-from difflib import get_close_matches
 from typing import NamedTuple
-
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampType,
-)
-
-from pyspark_forq.errors import ForqSchemaError
 
 LEASE = "lease"
 """The column that identifies the lease in which a message was read; its text is unique, even among servers."""
 
-_WHOLE = (ByteType, ShortType, IntegerType, LongType)
-
 
 class Column(NamedTuple):
-    """A column that may be written. wanted: its type in Spark's words."""
+    """A column. says: what it means, or of one that is written what a message without it gets."""
 
     name: str
-    types: tuple[type[DataType], ...]
-    wanted: str
+    type: str  # in Spark's words
+    says: str = ""
 
 
+MESSAGES = (
+    Column("id", "string"),
+    Column("queue", "string"),
+    Column("sequence", "bigint", "grows in the order of arrival in the queue"),
+    Column("content", "string"),
+    Column("priority", "int"),
+    Column("attempts", "int", "deliveries so far, with that of the lease"),
+    Column("received_at", "timestamp", "when it was sent"),
+    Column("group", "string", "null without one"),
+)
+ATTRIBUTES = (Column("attributes", "map<string,string>", "null without any"),)
+OF_MODE = {
+    "consume": (Column(LEASE, "string", "consumer, number and time of the lease, for `write_once`"),),
+    "snapshot": (Column("state", "string", "`ready`, `delayed`, `processing`, `failed`"),),
+    "history": (
+        Column("history_id", "bigint", "1, 2, 3 … in the order in which messages ended"),
+        Column("outcome", "string", "`acked`, `discarded`, `expired`, `deleted`, `cancelled`"),
+        Column("reason", "string", "of what was discarded"),
+        Column("finished_at", "timestamp", "when it ended"),
+    ),
+}
+"""What messages have in addition, by the mode of the read."""
+ORIGIN = (
+    Column("source_queue", "string", "of a dead letter: the queue it came from; null of others"),
+    Column("source_attempts", "int", "how often it was delivered there"),
+    Column(
+        "failure_reason", "string", "why it moved: `max_attempts_reached`, `message_expired`, `queue_full`"
+    ),
+    Column("dead_lettered_at", "timestamp", "when it moved"),
+)
+EVENTS = (
+    Column("id", "bigint", "1, 2, 3 … in the order of commits"),
+    Column("at", "timestamp", "when it happened"),
+    Column("kind", "string"),
+    Column("queue", "string", "where the message was"),
+    Column("message_id", "string"),
+    Column("sequence", "bigint", "of the message"),
+    Column("attempt", "int", "which delivery"),
+    Column("reason", "string"),
+    Column("target", "string", "the queue that it moved to"),
+    Column("received_at", "timestamp", "when the message was sent"),
+    Column("duration_ms", "bigint", "may be below zero where a clock was set back"),
+    Column("bytes", "bigint", "of content and attributes"),
+)
 COLUMNS = {
     column.name: column
     for column in (
-        Column("content", (StringType,), "string"),
-        Column("priority", _WHOLE, "int"),
-        Column("delay_ms", _WHOLE, "bigint"),
-        Column("ttl_ms", _WHOLE, "bigint"),
-        Column("process_after", (TimestampType,), "timestamp"),
-        Column("attributes", (MapType,), "map<string,string>"),
-        Column("group", (StringType,), "string"),
-        Column("deduplication_id", (StringType,), "string"),
-        Column("max_attempts", _WHOLE, "int"),
-        Column("queue", (StringType,), "string"),
+        Column("content", "string", "needed"),
+        Column("priority", "int", "100"),
+        Column("delay_ms", "bigint", "the queue's"),
+        Column("ttl_ms", "bigint", "the queue's"),
+        Column("process_after", "timestamp", "at once"),
+        Column("attributes", "map<string,string>", "none"),
+        Column("group", "string", "none"),
+        Column("deduplication_id", "string", "no deduplication"),
+        Column("max_attempts", "int", "the queue's"),
+        Column("queue", "string", "option `queue`"),
     )
 }
-
-
-def check_columns(schema: StructType, queue: str | None) -> None:
-    """Raise ForqSchemaError unless rows with this schema can be messages. queue: that of the options."""
-    names = schema.fieldNames()
-    for field in schema:
-        _check(field.name, field.dataType)
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ForqSchemaError(f"column {repeated[0]!r} is there twice")
-    if "content" not in names:
-        nearest = get_close_matches("content", names, n=1)
-        raise ForqSchemaError(
-            "column 'content' is missing: it is the message's text"
-            + (f"; is it {nearest[0]!r}?" if nearest else f" (there are {', '.join(names) or 'no columns'})")
-        )
-    if queue is None and "queue" not in names:
-        raise ForqSchemaError("where do the messages go? give option 'queue', or a column 'queue'")
-    if queue is not None and "queue" in names:
-        raise ForqSchemaError("there are an option 'queue' and a column 'queue': drop one of them")
-
-
-def _check(name: str, kind: DataType) -> None:
-    column = COLUMNS.get(name)
-    if column is None:
-        nearest = get_close_matches(name, COLUMNS, n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else f": there are {', '.join(COLUMNS)}"
-        raise ForqSchemaError(f"a message has no column {name!r}{hint}")
-    fits = isinstance(kind, column.types) or (isinstance(kind, NullType) and name != "content")
-    if isinstance(kind, MapType):
-        fits = fits and isinstance(kind.keyType, StringType) and isinstance(kind.valueType, StringType)
-    if not fits:
-        raise ForqSchemaError(f"column {name!r} is {kind.simpleString()}, and {column.wanted} is wanted")
+"""Those that a data frame may have that is written: a row is a message, its columns are the members."""

@@ -17,7 +17,7 @@ def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:
 
     rows: the batch, or what was made of it, with the column `lease` unchanged. path: the directory of the
     table, which may have batches of several queries, and gets the column `lease`. format: of Spark's file sources. What
-    killed attempts left there is removed a day later (staging.py).
+    killed attempts left there is removed a day later, but not behind Spark Connect (staging.py).
     Raises ForqSchemaError without that column, and what Spark raises.
     """
     if LEASE not in rows.columns:

@@ -159,19 +159,27 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 
 
 class Option(NamedTuple):
-    """An option: its name, the member of Options that it sets, how its text is read, the uses it goes with, and what
-    it means."""
+    """An option: its name, the member of Options that it sets, how its text is read, the uses it goes with, what it
+    means, and what holds without it, where the member's default does not say that."""
 
     name: str
     member: str
     parse: Callable[[str], Any]
     uses: frozenset[str]
     meaning: str
+    without: str = ""
 
 
 OPTIONS = (
     Option("url", "url", _url, EVERYWHERE, "Where the server is."),
-    Option("token", "token", _token, EVERYWHERE, "The server's secret, or an access token."),
+    Option(
+        "token",
+        "token",
+        _token,
+        EVERYWHERE,
+        "The server's secret, or an access token. See [secrets](docs/spark.md#secrets-and-certificates).",
+        "`FORQ_AUTH_SECRET`, `FORQ_TOKEN`",
+    ),
     Option(
         "tokenFile", "token", _token_file, EVERYWHERE, "A file of the driver that has the secret or token."
     ),
@@ -181,40 +189,69 @@ OPTIONS = (
         _authorities,
         EVERYWHERE,
         "A file of the driver that has the certificates to trust, in PEM.",
+        "`SSL_CERT_FILE`, or `certifi`'s",
     ),
-    Option("queue", "queue", _queue, EVERYWHERE, "The queue to read or write."),
-    Option("mode", "mode", _mode, READ_USES | STREAM_USES, "What is read."),
     Option(
-        "consumer", "consumer", _name, frozenset({"stream consume"}), "The name under which leases are kept."
+        "queue",
+        "queue",
+        _queue,
+        EVERYWHERE,
+        "The queue to read or write. Needed for `snapshot` and `consume`; of a log only what concerns this queue; a"
+        " write without it needs the column `queue`.",
     ),
-    Option("startingOffsets", "starting_offsets", _offsets, LOGS, "Where a new read begins."),
+    Option(
+        "mode",
+        "mode",
+        _mode,
+        READ_USES | STREAM_USES,
+        "What is read.",
+        f"`{READ[0]}`, of a stream `{STREAM[0]}`",
+    ),
+    Option(
+        "consumer",
+        "consumer",
+        _name,
+        frozenset({"stream consume"}),
+        "The name under which leases are kept. 1 to 64 characters of `A-Z a-z 0-9 . _ -`.",
+        "needed",
+    ),
+    Option(
+        "startingOffsets",
+        "starting_offsets",
+        _offsets,
+        LOGS,
+        "Where a new read begins. `earliest`, of streams also `latest`, or the first id to read.",
+    ),
     Option(
         "endingOffsets",
         "ending_offsets",
         _whole(1, limits.SEQUENCE_MAX),
         LOGS & READ_USES,
         "The last id to read.",
+        "the newest",
     ),
     Option(
         "maxMessagesPerTrigger",
         "max_messages_per_trigger",
         _whole(1, limits.CONSUMER_LEASE_MESSAGES_MAX),
         STREAM_USES,
-        "The most rows of a micro-batch.",
+        f"The most rows of a micro-batch. 1 to {limits.CONSUMER_LEASE_MESSAGES_MAX:,}. Of a log it counts ids, of all"
+        " queues.",
     ),
     Option(
         "maxBytesPerTrigger",
         "max_bytes_per_trigger",
         _whole(1, limits.CONSUMER_LEASE_BYTES_MAX),
         frozenset({"stream consume"}),
-        "The most bytes of a micro-batch.",
+        f"The most bytes of a micro-batch. At most {limits.CONSUMER_LEASE_BYTES_MAX:,}.",
     ),
     Option(
         "minPartitions",
         "min_partitions",
         _whole(1, limits.EXPORT_PARTITIONS_MAX),
         READ_USES | STREAM_USES,
-        "The least tasks that share a read.",
+        f"The least tasks that share a read. At most {limits.EXPORT_PARTITIONS_MAX:,}; a small read may have fewer.",
+        "as many as make sense, up to 8",
     ),
     Option(
         "failOnDataLoss",
@@ -242,24 +279,32 @@ OPTIONS = (
         "idle_seconds",
         _whole(limits.CONSUMER_IDLE_SECONDS_MIN, limits.CONSUMER_IDLE_SECONDS_MAX),
         frozenset({"stream consume"}),
-        "How long the server keeps an open lease for a consumer that does not come.",
+        "How long the server keeps an open lease for a consumer that does not come."
+        f" {limits.CONSUMER_IDLE_SECONDS_MIN:,} to {limits.CONSUMER_IDLE_SECONDS_MAX:,}.",
+        f"{limits.CONSUMER_IDLE_SECONDS_DEFAULT:,}, or as it was",
     ),
     Option(
         "retrySeconds",
         "retry_seconds",
         _whole(0, RETRY_SECONDS_MAX),
         EVERYWHERE,
-        "How long a call is repeated while the server cannot be reached.",
+        f"How long a call is repeated while the server cannot be reached. 0 to {RETRY_SECONDS_MAX:,}.",
     ),
     Option(
-        "txnAppId", "txn_app_id", _name, frozenset({"write"}), "Who writes, for writes that may be repeated."
+        "txnAppId",
+        "txn_app_id",
+        _name,
+        frozenset({"write"}),
+        "Who writes, for writes that may be repeated.",
+        "a new one for each write",
     ),
     Option(
         "txnVersion",
         "txn_version",
         _whole(0, limits.SEQUENCE_MAX),
         frozenset({"write"}),
-        "Which write of txnAppId this is; one that is not newer does nothing.",
+        "Which write of txnAppId this is; one that is not newer does nothing. A whole number from 0 on. Give both or"
+        " neither.",
     ),
 )
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}

@@ -1,74 +1,55 @@
-"""The tables that are read: their columns as Spark has them, which are the members of the server's lines."""
+"""The tables that are read and written, as Spark has them: their columns are the members of the server's lines."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from pyspark.sql.types import (
+    ByteType,
+    DataType,
     IntegerType,
     LongType,
     MapType,
+    NullType,
+    ShortType,
     StringType,
     StructField,
     StructType,
     TimestampType,
 )
 
-from pyspark_forq.columns import LEASE
+from pyspark_forq.columns import ATTRIBUTES, COLUMNS, EVENTS, MESSAGES, OF_MODE, ORIGIN, Column
 from pyspark_forq.errors import ForqSchemaError
 from pyspark_forq.options import Options
 
-_STRING, _INT, _LONG, _TIME = StringType(), IntegerType(), LongType(), TimestampType()
-
-EVENTS = StructType(
-    [
-        StructField("id", _LONG),
-        StructField("at", _TIME),
-        StructField("kind", _STRING),
-        StructField("queue", _STRING),
-        StructField("message_id", _STRING),
-        StructField("sequence", _LONG),
-        StructField("attempt", _INT),
-        StructField("reason", _STRING),
-        StructField("target", _STRING),
-        StructField("received_at", _TIME),
-        StructField("duration_ms", _LONG),
-        StructField("bytes", _LONG),
-    ]
-)
-MESSAGES = StructType(
-    [
-        StructField("id", _STRING),
-        StructField("queue", _STRING),
-        StructField("sequence", _LONG),
-        StructField("content", _STRING),
-        StructField("priority", _INT),
-        StructField("attempts", _INT),
-        StructField("received_at", _TIME),
-        StructField("group", _STRING),
-    ]
-)
-_ATTRIBUTES = [StructField("attributes", MapType(_STRING, _STRING))]
-_ORIGIN = [
-    StructField("source_queue", _STRING),
-    StructField("source_attempts", _INT),
-    StructField("failure_reason", _STRING),
-    StructField("dead_lettered_at", _TIME),
-]
-_OF_SNAPSHOT = [StructField("state", _STRING)]
-_OF_CONSUME = [StructField(LEASE, _STRING)]
-_OF_HISTORY = [
-    StructField("history_id", _LONG),
-    StructField("outcome", _STRING),
-    StructField("reason", _STRING),
-    StructField("finished_at", _TIME),
-]
-_ADDED = {"snapshot": _OF_SNAPSHOT, "history": _OF_HISTORY, "consume": _OF_CONSUME}
+_READ: dict[str, DataType] = {
+    "string": StringType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "timestamp": TimestampType(),
+    "map<string,string>": MapType(StringType(), StringType()),
+}
+_WHOLE = (ByteType, ShortType, IntegerType, LongType)
+_WRITTEN: dict[str, tuple[type[DataType], ...]] = {
+    "string": (StringType,),
+    "int": _WHOLE,
+    "bigint": _WHOLE,
+    "timestamp": (TimestampType,),
+    "map<string,string>": (MapType,),
+}
+"""What a frame may have for a column of a type."""
 
 
 def schema_of(options: Options) -> StructType:
     """The columns of a read."""
     if options.mode == "events":
-        return EVENTS
-    attributes = _ATTRIBUTES if options.include_attributes else []
-    origin = _ORIGIN if options.include_origin else []
-    return StructType([*MESSAGES.fields, *attributes, *_ADDED[options.mode], *origin])
+        return _schema(EVENTS)
+    attributes = ATTRIBUTES if options.include_attributes else ()
+    origin = ORIGIN if options.include_origin else ()
+    return _schema((*MESSAGES, *attributes, *OF_MODE[options.mode], *origin))
+
+
+def _schema(columns: Iterable[Column]) -> StructType:
+    return StructType([StructField(column.name, _READ[column.type]) for column in columns])
 
 
 def check_schema(schema: StructType, options: Options) -> None:
@@ -87,4 +68,37 @@ def is_table(schema: StructType) -> bool:
     """Whether these columns are those of an insert into a SQL table or view: they are those of a read, whatever is
     inserted.
     """
-    return schema.fieldNames()[: len(MESSAGES)] == MESSAGES.fieldNames()
+    return schema.fieldNames()[: len(MESSAGES)] == [column.name for column in MESSAGES]
+
+
+def check_columns(schema: StructType, queue: str | None) -> None:
+    """Raise ForqSchemaError unless rows with this schema can be messages. queue: that of the options."""
+    names = schema.fieldNames()
+    for field in schema:
+        _check(field.name, field.dataType)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ForqSchemaError(f"column {repeated[0]!r} is there twice")
+    if "content" not in names:
+        nearest = get_close_matches("content", names, n=1)
+        raise ForqSchemaError(
+            "column 'content' is missing: it is the message's text"
+            + (f"; is it {nearest[0]!r}?" if nearest else f" (there are {', '.join(names) or 'no columns'})")
+        )
+    if queue is None and "queue" not in names:
+        raise ForqSchemaError("where do the messages go? give option 'queue', or a column 'queue'")
+    if queue is not None and "queue" in names:
+        raise ForqSchemaError("there are an option 'queue' and a column 'queue': drop one of them")
+
+
+def _check(name: str, kind: DataType) -> None:
+    column = COLUMNS.get(name)
+    if column is None:
+        nearest = get_close_matches(name, COLUMNS, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else f": there are {', '.join(COLUMNS)}"
+        raise ForqSchemaError(f"a message has no column {name!r}{hint}")
+    fits = isinstance(kind, _WRITTEN[column.type]) or (isinstance(kind, NullType) and name != "content")
+    if isinstance(kind, MapType):
+        fits = fits and isinstance(kind.keyType, StringType) and isinstance(kind.valueType, StringType)
+    if not fits:
+        raise ForqSchemaError(f"column {name!r} is {kind.simpleString()}, and {column.type} is wanted")

@@ -113,10 +113,9 @@ class ForqDataSource(DataSource):
         return StreamWriter(self._written(schema, overwrite, "stream write"))
 
     def _written(self, schema: "StructType", overwrite: bool, use: str) -> "Options":
-        from pyspark_forq.columns import check_columns
         from pyspark_forq.errors import ForqOptionError
         from pyspark_forq.options import for_writes, parsed
-        from pyspark_forq.schemas import is_table
+        from pyspark_forq.schemas import check_columns, is_table
         from pyspark_forq.sql_tables import given_to
 
         given = given_to(schema, self.options)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from docs._generate import cli, events, http, metrics, python, queues, settings
+from docs._generate import cli, events, http, metrics, python, queues, settings, spark
 
 DOCS = Path(__file__).parents[1]
 MAKERS: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
@@ -14,6 +14,7 @@ MAKERS: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
     events.pages,
     python.pages,
     queues.pages,
+    spark.pages,
 )
 
 

@@ -137,7 +137,7 @@ def _text(column: Column, kind: DataType) -> Column:
 
 def _member(member: str, column: Column, kind: DataType) -> Column:
     """A column as the member's type. Attributes may be a map, an object, or the JSON of one."""
-    wanted = COLUMNS[member].wanted
+    wanted = COLUMNS[member].type
     if member == "attributes" and not isinstance(kind, MapType):
         column = f.from_json(
             column if isinstance(kind, StringType) else f.to_json(column), "map<string,string>"

@@ -24,13 +24,12 @@ from forq_trio.model.limits import CONTENT_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.publishing.types import Stage
-from pyspark_forq.columns import check_columns
 from pyspark_forq.errors import ForqDataSourceError, ForqSchemaError, reason_of
 from pyspark_forq.messages import OPEN_BYTES_MAX, messages_of, pages_of
 from pyspark_forq.options import parsed
 from pyspark_forq.ranges import Range, cut, tasks_for
 from pyspark_forq.rows import arrow_schema, batch_of
-from pyspark_forq.schemas import schema_of
+from pyspark_forq.schemas import check_columns, schema_of
 from pyspark_forq.writing import TaskStages, publish
 
 TEXT_TYPE, INT, LONG, TIME = StringType(), IntegerType(), LongType(), TimestampType()

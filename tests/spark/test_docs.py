@@ -1,10 +1,9 @@
-"""docs/spark.md: its options, columns, bounds and scopes are those of the code, and its programs run as they stand."""
+"""docs/spark.md and the reference: columns, bounds and scopes are those of the code, and programs run as they stand."""
 
 import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from forq_trio.storage.sqlite.files.check import backup_file
 from forq_trio.storage.sqlite.files.restore import restore_file
 from pyspark_forq import archive, load, replay
 from pyspark_forq.columns import COLUMNS
-from pyspark_forq.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM_USES, Options
+from pyspark_forq.options import Options
 from pyspark_forq.pipelines.archive import log_of
 from pyspark_forq.pipelines.report import tables
 from pyspark_forq.schemas import schema_of
@@ -28,19 +27,8 @@ from support.real_server import environment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "spark.md").read_text(encoding="utf-8")
 
-USES = {
-    "all": EVERYWHERE,
-    "reads": READ_USES | STREAM_USES,
-    "streams": STREAM_USES,
-    "logs": LOGS,
-    "batch reads of logs": LOGS & READ_USES,
-    "streams, logs": STREAM_USES | LOGS,
-    "messages": frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
-    "`snapshot`, `history`": frozenset({"read snapshot", "read history", "stream history"}),
-    "`consume`": frozenset({"stream consume"}),
-    "batch writes": frozenset({"write"}),
-}
 BEFORE = """. data/env
 pip install -e '.[spark]'
 mkdir -p data/tour && cd data/tour
@@ -48,9 +36,9 @@ mkdir -p data/tour && cd data/tour
 SENT = [f'{{"order": {number}, "cents": {number}00}}' for number in range(1, 10_001)]
 
 
-def rows(heading: str) -> list[list[str]]:
+def rows(heading: str, page: str = PAGE) -> list[list[str]]:
     """The cells of the table below a heading, without its head."""
-    section = re.split(rf"^##+ {heading}$", PAGE, flags=re.MULTILINE)[1]
+    section = re.split(rf"^##+ {heading}$", page, flags=re.MULTILINE)[1]
     section = re.split(r"^##+ ", section, flags=re.MULTILINE)[0]
     lines = re.findall(r"^\|(.*)\|$", section, re.MULTILINE)
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
@@ -58,19 +46,6 @@ def rows(heading: str) -> list[list[str]]:
 
 def names(found: list[list[str]]) -> list[str]:
     return [row[0].strip("`") for row in found]
-
-
-def test_every_option_with_its_uses_its_default_and_its_meaning() -> None:
-    found = rows("Options")
-    assert names(found) == [option.name for option in OPTIONS]
-    defaults = {field.name: field.default for field in fields(Options)}
-    for option, (_, uses, default, meaning) in zip(OPTIONS, found, strict=True):
-        assert USES[uses] == option.uses, option.name
-        assert meaning.startswith(option.meaning), option.name
-        value = defaults.get(option.member)
-        if value is not None:
-            shown = f"{value:,}" if type(value) is int else f"`{str(value).lower()}`"
-            assert default == shown, option.name
 
 
 def columns(schema: StructType) -> list[tuple[str, str]]:
@@ -86,17 +61,17 @@ def columns(schema: StructType) -> list[tuple[str, str]]:
     ],
 )
 def test_the_columns_of_messages(use, where) -> None:
-    found = [(row[0].strip("`"), row[1]) for row in rows("Messages") if row[2] in where]
+    found = [(row[0].strip("`"), row[1]) for row in rows("Columns of messages", REFERENCE) if row[2] in where]
     assert found == columns(
         schema_of(Options(use, include_attributes=True, include_origin="consume" not in use))
     )
 
 
 def test_the_columns_of_events_and_of_what_is_written() -> None:
-    events = [(row[0].strip("`"), row[1]) for row in rows("Events")]
+    events = [(row[0].strip("`"), row[1]) for row in rows("Columns of events", REFERENCE)]
     assert events == columns(schema_of(Options("read events")))
-    written = [(row[0].strip("`"), row[1]) for row in rows("What can be written")]
-    assert written == [(column.name, column.wanted) for column in COLUMNS.values()]
+    written = [(row[0].strip("`"), row[1]) for row in rows("Columns that are written", REFERENCE)]
+    assert written == [(column.name, column.type) for column in COLUMNS.values()]
 
 
 def test_the_tables_of_a_report_are_named() -> None:
@@ -113,7 +88,6 @@ def test_bounds_are_those_of_the_server() -> None:
         f"staged pages take {limits.STAGED_BYTES_MAX // 2**30} GiB at most",
         f"at most {limits.APPS_MAX:,} apps",
         f"at most {limits.PUBLISH_STAGES_MAX:,} pairs of a partition and a queue",
-        f"{limits.CONSUMER_IDLE_SECONDS_DEFAULT:,}, or as it was",
         "24 hours after its last page",
     ):
         assert words in text, words
