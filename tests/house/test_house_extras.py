@@ -246,6 +246,7 @@ def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
     [
         ((), "cli"),
         (("send", "q", "x"), "cli"),
+        (("work", "no.module:app"), "cli"),
         (("serve",), "server"),
         (("serve", "--help"), "server"),
         (("check",), "server"),
@@ -263,6 +264,11 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
     name = " ".join(("forq", *arguments[:1]))
     advice = f"forq: {name} needs more than the client: pip install 'forq-trio[{extra}]'\n"
     assert done.stderr == advice
+
+
+def test_the_version_needs_no_extra(beyond_the_base) -> None:
+    done = run("from forq_trio.cli import main\nmain()", beyond_the_base, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"forq-trio {metadata.version(OWN)}\n", "")
 
 
 @pytest.mark.parametrize(
