@@ -104,6 +104,8 @@ def ours(module: str) -> str:
 
 
 WHERE_ASKED_FOR = {
+    "system",
+    "worker.payloads",
     "storage.postgres.engine",
     "storage.postgres.open",
     "storage.postgres.move",
@@ -112,7 +114,9 @@ WHERE_ASKED_FOR = {
     "http.tracing",
     "worker.tracing",
 }
-"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs."""
+"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs.
+Payloads are read by pydantic for those alone whose program has its models.
+"""
 
 
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
