@@ -127,8 +127,11 @@ class Known:
 
     def check_dead_letter_queue(self, queue: str) -> None:
         """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""
-        if not self.takes_dead_letters(check_queue_name(queue)):
-            raise DeadLettersOnly
+        if self.takes_dead_letters(check_queue_name(queue)):
+            return
+        own = self.rules(queue).dead_letter_queue
+        there = own and self.has_queue(own)
+        raise DeadLettersOnly(f"{queue} takes no dead letters; its own are in {own}" if there else None)
 
     def dead_letter_queues(self) -> frozenset[str]:
         """All known queues that take dead letters."""

@@ -22,9 +22,9 @@ def main() -> None:
         needing,
     )
 
+    name = " ".join(sys.argv[1:2])
     try:
         open_missing_streams()
-        name = " ".join(sys.argv[1:2])
         if name in OF_SERVERS:
             check_system(f"forq {name}")
         with needing(OF_COMMANDS.get(name, "cli"), f"forq {name}".strip()):
@@ -32,9 +32,14 @@ def main() -> None:
 
             code = run()
     except (ExtraMissing, SystemUnsupported) as missing:
-        if COMPLETION_VARIABLE not in os.environ:  # a shell that completes a line has no use for the advice
-            print(f"forq: {missing}", file=sys.stderr)
         code = 2
+        if name == "--version":  # whoever asks for help is asked for it, whatever is installed
+            from forq_trio.model.version import version_line
+
+            print(version_line())
+            code = 0
+        elif COMPLETION_VARIABLE not in os.environ:  # a shell that completes a line has no use for the advice
+            print(f"forq: {missing}", file=sys.stderr)
     except KeyboardInterrupt:
         code = 130
     drop_unwritten()

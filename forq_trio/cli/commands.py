@@ -81,7 +81,11 @@ COMMAND_GROUPS = {
 _COMMANDS = {name: listed for group in COMMAND_GROUPS.values() for name, listed in group.items()}
 
 _VARIABLES = (
-    ("FORQ_URL", "Where the server is. Without it, or --url: http://localhost:8080."),
+    (
+        "FORQ_URL",
+        "Where the server is. Without it, or --url: where FORQ_API_ADDR says, or the file that FORQ_CONFIG names,"
+        " else http://localhost:8080.",
+    ),
     ("FORQ_AUTH_SECRET", "The server's secret, of at least 32 characters, or a token of `forq token`."),
 )
 _EXAMPLE = (
@@ -126,9 +130,9 @@ class _Commands(CommandGroup):
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         from forq_trio.cli.output import echo
-        from forq_trio.model.version import installed_version
+        from forq_trio.model.version import version_line
 
-        echo(f"forq-trio {installed_version() or '(not installed)'}")
+        echo(version_line())
         context.exit()
 
 

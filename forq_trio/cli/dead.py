@@ -7,7 +7,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_delete import delete
-from forq_trio.cli.dead_filter import filter_of, filter_options
+from forq_trio.cli.dead_filter import dead_letter_options, filter_of
 from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
@@ -54,7 +54,7 @@ def dead() -> None:
 
 @dead.command("list", short_help="Find dead letters.")
 @click.argument("queue", type=QUEUE)
-@filter_options
+@dead_letter_options
 @click.option("--before", type=click.IntRange(1), metavar="SEQUENCE", help="Go on below this sequence.")
 @shown_option(20)
 @json_option

@@ -7,7 +7,7 @@ import click
 
 from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
-from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
+from forq_trio.cli.dead_filter import chosen_by_filter, dead_letter_options, filter_of
 from forq_trio.cli.dead_redrives import RATE, report_task, run_task
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.names import QUEUE
@@ -21,7 +21,7 @@ from forq_trio.telemetry.words import counted
 @click.argument("queue", type=QUEUE)
 @click.argument("message_ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Remove all of them.")
-@filter_options
+@dead_letter_options
 @click.option(
     "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Remove at most this many a second."
 )

@@ -1,24 +1,38 @@
 """The options by which `forq dead` and `forq history` choose messages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
-from forq_trio.cli.options import all_options, duration_option, pairs
+from forq_trio.cli.options import CommandT, all_options, duration_option, pairs
 from forq_trio.model.dead_letters.bodies import DeadLetterFilter
+from forq_trio.model.logs.history import DISCARD_REASONS
+from forq_trio.model.messages.types import DEAD_LETTER_REASONS
 
-filter_options = all_options(
-    click.option("--reason", help="Only those dead-lettered for this reason."),
-    duration_option("--min-age", "min_age_ms", help="Only those dead-lettered at least this long ago."),
-    duration_option("--max-age", "max_age_ms", help="Only those dead-lettered at most this long ago."),
-    pairs("--attribute", "attributes", help="Only those with this attribute; may be repeated."),
-    click.option("--text", help="Only those whose content contains this."),
-    click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
-    click.option(
-        "--error-like", help="Only those with an error like this one, apart from numbers, ids and addresses."
-    ),
-)
-"""The options for the members of `DeadLetterFilter`."""
+
+def _filter_options(why: str, when: str, reasons: Sequence[str]) -> Callable[[CommandT], CommandT]:
+    """The options for the members of `DeadLetterFilter`. why, when: words for what happened to the messages."""
+    return all_options(
+        click.option(
+            "--reason",
+            type=click.Choice(reasons),
+            metavar="REASON",
+            help=f"Only those {why} for this reason: {', '.join(reasons)}.",
+        ),
+        duration_option("--min-age", "min_age_ms", help=f"Only those {when} at least this long ago."),
+        duration_option("--max-age", "max_age_ms", help=f"Only those {when} at most this long ago."),
+        pairs("--attribute", "attributes", help="Only those with this attribute; may be repeated."),
+        click.option("--text", help="Only those whose content contains this."),
+        click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
+        click.option(
+            "--error-like",
+            help="Only those with an error like this one, apart from numbers, ids and addresses.",
+        ),
+    )
+
+
+dead_letter_options = _filter_options("dead-lettered", "dead-lettered", DEAD_LETTER_REASONS)
+finished_options = _filter_options("discarded", "that ended", DISCARD_REASONS)
 
 
 def filter_of(

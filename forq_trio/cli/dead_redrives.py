@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
+from forq_trio.cli.dead_filter import chosen_by_filter, dead_letter_options, filter_of
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.names import QUEUE
@@ -33,7 +33,7 @@ _SPARE = {"skipped": 1, "searched": 2, "started": 3, "total": 4, "matched": 6, "
 @click.argument("queue", type=QUEUE)
 @click.argument("message_ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Move all of them.")
-@filter_options
+@dead_letter_options
 @click.option(
     "--target", metavar="QUEUE", type=QUEUE, help="Where to move them.  [default: where each came from]"
 )

@@ -98,7 +98,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return [f"forq: {in_words(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
             return [f"forq: {in_words(problem)}"], Exit.NOTHING
-        case errors.DeadLettersOnly():
+        case errors.DeadLettersOnly(message=said) if said == errors.DeadLettersOnly().message:
             advice = "those of the queue orders, for example, are in orders-dlq"
             return [f"forq: {in_words(problem)}; {advice}"], Exit.FAILED
         case errors.CallerError() | errors.ServiceError():

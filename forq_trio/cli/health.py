@@ -4,22 +4,19 @@ A container runs it every half minute, so it imports little: no client, and none
 """
 
 import http.client
-import os
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 
 import click
 
 from forq_trio.cli.at_most import run_at_most
 from forq_trio.cli.exits import CliFailure, Exit
-from forq_trio.cli.options import duration_option
-from forq_trio.client.address import DEFAULT_URL, ServerAddress, address_of, without_credentials
+from forq_trio.cli.options import duration_option, url_option
+from forq_trio.client.address import ServerAddress, address_of, without_credentials
 
 _ANSWER_BYTES_MAX = 64 * 1024
 _PAUSE_SECONDS = 0.2
 _SENTENCE_LENGTH_MAX = 500
-_EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
 
 
 @click.command()
@@ -29,13 +26,8 @@ _EVERY_INTERFACE = ("", "0.0.0.0", "[::]")
     "--timeout", "timeout_ms", default="5s", show_default=True, help="How long to wait for the server."
 )
 @duration_option("--wait", "wait_ms", default="0s", help="Keep asking for this long, until it works.")
-@click.option(
-    "--url",
-    envvar="FORQ_URL",
-    show_envvar=True,
-    help="Where the server is, instead of where its settings say.",
-)
-def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | None) -> None:
+@url_option
+def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str) -> None:
     """Ask a running server whether it works; needs no secret.
 
     The exit code is 0 if it does, 1 if it answers but cannot use its database, and 3 if it does not answer.
@@ -46,15 +38,13 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str | No
     right, nothing is asked, and the exit code is 2.
 
     It asks [`/healthcheck`](docs/reference/http-server.md#get-healthcheck), with `--live`
-    [`/livez`](docs/reference/http-server.md#get-livez) instead: then 0 means that it answers at all. Without `--url` it
-    asks where a server with the same environment is: at `FORQ_API_ADDR`, or the `api_addr` of the file that
-    `FORQ_CONFIG` names, over TLS if `tls_cert` is set. It does not check the certificate, because it sends no secret. A
-    container asks so every half minute ([containers.md](docs/containers.md#health)).
+    [`/livez`](docs/reference/http-server.md#get-livez) instead: then 0 means that it answers at all. It does not check
+    the certificate, because it sends no secret. A container asks so every half minute, where its settings say
+    ([containers.md](docs/containers.md#health)).
     """
     if live and sends:
         raise click.UsageError("--live and --sends exclude each other.")
     try:
-        url = url or configured_url(os.environ)
         server = address_of(url)
     except ValueError as problem:
         raise CliFailure(str(problem), Exit.USAGE) from None
@@ -99,36 +89,6 @@ def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeo
 def _printable(sentence: str) -> str:
     """The sentence, part of which a server may have said. `output` spells such things out, but takes long to import."""
     return "".join(each if each.isprintable() else "?" for each in sentence[:_SENTENCE_LENGTH_MAX])
-
-
-def configured_url(environ: Mapping[str, str]) -> str:
-    """The URL, for clients on this machine, of a server with the settings of this environment.
-
-    Of these it reads only the address and whether there is TLS. Raises ValueError if the file of settings cannot be
-    read; an address that is not valid makes a URL that is not.
-    """
-    file = _file_of(environ["FORQ_CONFIG"]) if environ.get("FORQ_CONFIG") else {}
-    address = environ.get("FORQ_API_ADDR") or _key(file, "server", "api_addr")
-    host, _, port = (address or DEFAULT_URL.partition("//")[2]).rpartition(":")
-    scheme = "https" if environ.get("FORQ_TLS_CERT") or _key(file, "tls", "tls_cert") else "http"
-    return f"{scheme}://{'localhost' if host in _EVERY_INTERFACE else host}:{port}"
-
-
-def _file_of(path: str) -> Mapping[str, object]:
-    import tomllib
-
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise ValueError(f"{path}: cannot be read ({problem.strerror or type(problem).__name__})") from None
-    except (ValueError, RecursionError):  # nested too deeply
-        raise ValueError(f"{path}: is not valid TOML") from None
-
-
-def _key(file: Mapping[str, object], section: str, key: str) -> str:
-    found = file.get(section)
-    value = found.get(key) if isinstance(found, dict) else None
-    return str(value) if isinstance(value, str | int) else ""  # a port alone is a number
 
 
 def _ask(server: ServerAddress, where: str, path: str, timeout_ms: int) -> bytes:

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
-from forq_trio.cli.dead_filter import filter_of, filter_options
+from forq_trio.cli.dead_filter import filter_of, finished_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
@@ -67,7 +67,7 @@ def history() -> None:
 @history.command("list", short_help="Find finished messages.")
 @click.argument("queue", type=QUEUE)
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that ended like this.")
-@filter_options
+@finished_options
 @click.option("--before", type=click.IntRange(1), metavar="ID", help="Go on below this history id.")
 @shown_option(20)
 @json_option

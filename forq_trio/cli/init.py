@@ -18,6 +18,8 @@ from forq_trio.cli.output import echo, print_json
 SECRET_BYTES = 32
 PRIVATE = 0o600
 PUBLIC = 0o644
+_HIDDEN = ("/tmp", "/var/tmp")
+"""What a unit with PrivateTmp does not see of the machine's."""
 _WRITTEN = "# What `forq init --systemd` wrote; docs/deploy.md explains the important lines."
 
 
@@ -32,12 +34,18 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
 
     \f
     `forq serve --config FOLDER/forq.toml` starts the server; the file has every setting with a comment, and names the
-    secret by `auth_secret_file`. The unit is for the user who writes it.
+    secret by `auth_secret_file`. The unit is for the user who writes it, and for a folder outside of /tmp.
     """
     folder = folder.resolve()
     if not str(folder).isprintable():  # a line end would be one of the TOML file and of the unit, too
         raise CliFailure(
             f"{str(folder)!r}: choose a folder without line ends and control characters", Exit.USAGE
+        )
+    if systemd and any(map(folder.is_relative_to, _HIDDEN)):
+        raise CliFailure(
+            f"{folder}: a systemd service does not see this folder, because it has a /tmp of its own (PrivateTmp);"
+            " choose one outside of /tmp and /var/tmp",
+            Exit.USAGE,
         )
     folder.mkdir(parents=True, exist_ok=True)
     secret, data, config = folder / "secret", folder / "data", folder / "forq.toml"

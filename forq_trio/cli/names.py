@@ -1,7 +1,7 @@
 """Names that a shell completes from the server: those of queues here, others where their commands are.
 
-It asks the server of --url or FORQ_URL, with the secret in FORQ_AUTH_SECRET. Whoever presses Tab waits for a moment at
-most, and sees no error: where there is no server, secret or permission, nothing is offered.
+It asks the server that the command would ask, with the secret in FORQ_AUTH_SECRET. Whoever presses Tab waits for a
+moment at most, and sees no error: where there is no server, secret or permission, nothing is offered.
 """
 
 import re

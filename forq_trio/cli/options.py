@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from forq_trio.client.address import DEFAULT_URL
+from forq_trio.client.server_urls import url_of
 from forq_trio.model.durations import as_option, parse_duration
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -132,15 +134,18 @@ def target_file_option(command: CommandT) -> CommandT:
     )(command)
 
 
+def _server_url(context: click.Context, parameter: click.Parameter, given: str | None) -> str:
+    return given or url_of(os.environ)
+
+
 def url_option(command: CommandT) -> CommandT:
-    """--url, or FORQ_URL."""
+    """--url, or FORQ_URL, or where the settings of this environment say."""
     return click.option(
         "--url",
         envvar="FORQ_URL",
-        show_envvar=True,
-        default=DEFAULT_URL,
-        show_default=True,
-        help="Where the server is.",
+        callback=_server_url,
+        help="Where the server is.  [env var: FORQ_URL; default: by FORQ_API_ADDR or FORQ_CONFIG, else"
+        f" {DEFAULT_URL}]",
     )(command)
 
 

@@ -13,13 +13,13 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
+from forq_trio.model.access.secret_files import SecretFileError, read_secret_file
 from forq_trio.model.traces import sdk_is_set_up
 
 if TYPE_CHECKING:
     from forq_trio.worker import Job, Worker
 
 CONCURRENCY_DEFAULT = 10
-KEY_FILE_BYTES_MAX = 4_096
 _OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "where", "url")
 _OF_POST = ("signing_key_file", "allow_private")
 
@@ -238,8 +238,10 @@ def _signing_keys(file: Path | None) -> list[str]:
 
     place, text = "FORQ_SIGNING_KEY", os.environ.get("FORQ_SIGNING_KEY", "")
     if file is not None:
-        with file.open("rb") as opened:
-            place, text = str(file), opened.read(KEY_FILE_BYTES_MAX).decode(errors="replace")
+        try:
+            place, text = str(file), read_secret_file(str(file))
+        except SecretFileError as problem:
+            raise CliFailure(f"--signing-key-file {problem}", Exit.USAGE) from None
     keys = text.split()
     try:
         read_keys(keys)

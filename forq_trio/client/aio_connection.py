@@ -133,7 +133,7 @@ class AsyncConnection(CommandMethods):
                 delay = retries.after_answer(answer)
                 if delay is None:
                     if not answer.is_success:
-                        raise protocol.refusal(answer, has_secret=bool(self._secret))
+                        raise protocol.refusal(answer, self._url, has_secret=bool(self._secret))
                     return answer
             await self._pause(delay)
 

@@ -1,9 +1,9 @@
-"""Where a program's server is, and its secret, if the program does not say: FORQ_URL and FORQ_AUTH_SECRET."""
+"""Where a program's server is, and its secret, if the program does not say: as the environment does."""
 
 import os
 from enum import Enum
 
-from forq_trio.client.address import DEFAULT_URL
+from forq_trio.client.server_urls import names_a_server, url_of
 from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.checks import check_is_text
@@ -21,9 +21,9 @@ class FromEnvironment(Enum):
 
 
 def server_url(url: str | FromEnvironment = FromEnvironment.URL) -> str:
-    """The given URL, else that of FORQ_URL, else the one where a server listens by default."""
+    """The given URL, else that of the server of this environment. Raises InvalidServerUrl as `url_of` does."""
     if isinstance(url, FromEnvironment):
-        return os.environ.get(url.value) or DEFAULT_URL
+        return url_of(os.environ)
     return url
 
 
@@ -45,5 +45,5 @@ def server_secret(secret: str | FromEnvironment = FromEnvironment.SECRET) -> str
 
 def advice(url: str | FromEnvironment) -> str:
     """What to add to the error that no server can be reached; "" if it was said where the server is."""
-    said = not isinstance(url, FromEnvironment) or os.environ.get("FORQ_URL")
+    said = not isinstance(url, FromEnvironment) or names_a_server(os.environ)
     return "" if said else "; FORQ_URL is not set, which names another place"

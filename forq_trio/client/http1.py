@@ -20,6 +20,7 @@ from forq_trio.model.bounds.client import (
     CLIENT_FRAMING_PER_BYTE_MAX,
     CLIENT_HEAD_BYTES_MAX,
     CLIENT_HEADERS_MAX,
+    CLIENT_INTERIM_ANSWERS_MAX,
 )
 from forq_trio.model.limits import ANSWERS_BYTES_MAX
 
@@ -107,6 +108,7 @@ class AnswerReader:
         self._head_ended = False
         self._ends_with_connection = False
         self._head_bytes = 0
+        self._interim_answers = 0
         self._unreported_bytes = 0
         self._received_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
@@ -221,7 +223,10 @@ class AnswerReader:
             if not self.complete:
                 self.complete = True
                 self.reusable = self._parser.should_keep_alive()
-        else:  # an interim answer
+        else:
+            self._interim_answers += 1
+            if self._interim_answers > CLIENT_INTERIM_ANSWERS_MAX:
+                raise _Refused(f"more than {CLIENT_INTERIM_ANSWERS_MAX} interim answers came before it")
             self._headers = {}
             self.reason = ""
 

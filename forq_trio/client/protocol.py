@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec.structs import astuple
 
+from forq_trio.client.address import without_credentials
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.pages import next_of
 from forq_trio.model import json_text
@@ -230,8 +231,11 @@ def check_readable(answer: HttpAnswer) -> None:
         raise unreadable(ValueError(f"it is encoded as {coding}"))
 
 
-def refusal(answer: HttpAnswer, *, has_secret: bool = True) -> ForqError:
-    """The error for an answer that is no success. has_secret: False if the request had no key that might be wrong."""
+def refusal(answer: HttpAnswer, url: str, *, has_secret: bool = True) -> ForqError:
+    """The error for an answer of the server at `url` that is no success.
+
+    has_secret: False if the request had no key that might be wrong.
+    """
     try:
         error = msgspec.json.decode(answer.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
@@ -239,13 +243,17 @@ def refusal(answer: HttpAnswer, *, has_secret: bool = True) -> ForqError:
     found = error_of(error.code, field=error.field, message=error.message)
     if isinstance(found, InvalidCron) and error.place is not None:
         found.place = CronPlace(*astuple(error.place))
+    # A key is often right for another server: these errors name the one that was asked.
+    server = f"the server at {without_credentials(url)}"
     if isinstance(found, (WrongKey, TooManyWrongKeys)) and not has_secret:
         # An address that is locked out (429) would get 401 otherwise: to wait for that helps nobody.
-        return WrongKey("the server wants a key, and this client was given no secret (FORQ_AUTH_SECRET)")
+        return WrongKey(f"{server} wants a key, and this client was given no secret (FORQ_AUTH_SECRET)")
     if isinstance(found, TooManyWrongKeys):
         seconds = answer.header("Retry-After")
         locked = "locked out" if seconds is None else f"locked out for {seconds} s"
-        return TooManyWrongKeys(f"too many wrong keys came from this address, which is {locked}")
+        return TooManyWrongKeys(f"too many wrong keys came from this address, which is {locked} by {server}")
+    if isinstance(found, WrongKey):
+        return WrongKey(f"{found.message}, says {server}", code=found.code)
     return found
 
 

@@ -50,7 +50,7 @@ class ForqClient(
 ):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
-    Without an argument they are those of FORQ_URL (else http://localhost:8080) and of FORQ_AUTH_SECRET.
+    Without an argument they are those of FORQ_URL (else as docs/cli.md says) and of FORQ_AUTH_SECRET.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
     is repeated. transport: what carries the requests, for tests and special networks.

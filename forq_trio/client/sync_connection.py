@@ -132,7 +132,7 @@ class Connection:
                 delay = retries.after_answer(answer)
                 if delay is None:
                     if not answer.is_success:
-                        raise protocol.refusal(answer, has_secret=bool(self._secret))
+                        raise protocol.refusal(answer, self._url, has_secret=bool(self._secret))
                     return answer
             self._pause(delay)
 

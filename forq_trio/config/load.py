@@ -62,7 +62,7 @@ def load(
     for name, setting in SETTINGS.items():
         if setting.field.is_required() and name not in origins:
             where = f"{setting.variable} (or {name} in [{setting.section}] of the TOML file)"
-            problems.append(f"{where}: is not set; allowed: {setting.form.allowed}")
+            problems.append(f"{where}: is not set; allowed: {setting.form.allowed}; `forq init` makes one")
     config = Config(*sources, _STAND_IN)
     problems += _conflicts(config, origins)
     warnings = tuple(warning for source in sources for warning in source.warnings)

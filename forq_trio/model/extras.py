@@ -8,7 +8,6 @@ OF_COMMANDS = {
     "demo": "server",
     "init": "server",
     "serve": "server",
-    "work": "server",
     "config": "server",
     "check": "server",
     "verify": "server",

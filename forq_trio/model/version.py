@@ -14,3 +14,8 @@ def installed_version() -> str | None:
         return metadata.version("forq-trio")
     except metadata.PackageNotFoundError:
         return None
+
+
+def version_line() -> str:
+    """What `forq --version` prints."""
+    return f"forq-trio {installed_version() or '(not installed)'}"

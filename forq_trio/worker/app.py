@@ -1,5 +1,6 @@
 """The worker: handlers by queue, and their loops around one source."""
 
+import importlib.util
 import inspect
 import logging
 import math
@@ -8,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 
@@ -26,6 +27,7 @@ from forq_trio.worker.presence import Presence
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
+from forq_trio.worker.uncaught import tell_in_one_line
 from forq_trio.worker.watchdog import watched
 
 logger = logging.getLogger("forq_trio.worker")
@@ -40,7 +42,7 @@ class Worker:
     """Runs handlers on the messages of queues (docs/workers.md).
 
     source: a URL (http, https: a server; sqlite, memory, postgresql: a queue inside this process), or a Broker or
-    AsyncForqClient that the caller opens and closes; None for the URL in FORQ_URL, else http://localhost:8080. secret:
+    AsyncForqClient that the caller opens and closes; None for the URL in FORQ_URL, else as docs/cli.md says. secret:
     the key for a server; None for FORQ_AUTH_SECRET. name: None for the program's name and the process's number.
     concurrency: how many handlers run at once over all queues, which share these slots by weight while there are not
     enough; None for no such bound. drain_seconds: how long handlers may still run when the worker stops, before they
@@ -182,10 +184,14 @@ class Worker:
         The first signal drains: the worker claims no more, and running handlers have `drain_seconds` to finish. A
         second signal cancels them at once. stop_when_empty: return as soon as nothing is claimable. first: called
         before the first claim, with the source open. Raises WorkerSetupError without a handler, and what `serve`
-        raises.
+        raises; a program that does not catch such an error ends with one line on stderr.
         """
         self._check()
-        anyio.run(self._run, stop_when_empty, first, backend=self._backend)
+        try:
+            anyio.run(self._run, stop_when_empty, first, backend=self._backend)
+        except ForqError as error:
+            tell_in_one_line(error)
+            raise
 
     async def serve(self, *, stop_when_empty: bool = False) -> None:
         """Run until `stop` is called, in a program on trio or asyncio.
@@ -270,8 +276,21 @@ class Worker:
                         loop.abandon_threads()
                     scope.cancel()
                 else:
-                    logger.info("%s: no more claims; handlers have %g s", each.name, self._drain_seconds)
+                    self._tell_of_drain(each)
                     self.stop()
+
+    def _tell_of_drain(self, number: signal.Signals) -> None:
+        running = sum(loop.stats.running for loop in self._loops)
+        if not running:
+            logger.info("%s: no more claims", number.name)
+            return
+        logger.warning(
+            "waiting for %s in process, for at most %g s; %s again ends %s now",
+            "1 message" if running == 1 else f"{running:,} messages",
+            self._drain_seconds,
+            "Ctrl-C" if number == signal.SIGINT else number.name,
+            "it" if running == 1 else "them",
+        )
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Source]:
@@ -309,7 +328,9 @@ class Worker:
     async def _run_loops(self, source: Source, *, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
         until = gives_up_at(stop_when_empty=stop_when_empty)
-        self._loops = [await self._loop(handler, source, shared, until) for handler in self.handlers.values()]
+        self._loops = await self._make_loops(source, shared, until)
+        if not self._loops:
+            return
         failures: list[ForqError] = []
 
         def failed(error: ForqError) -> None:
@@ -331,6 +352,26 @@ class Worker:
             self._loops = []
         if failures:
             raise failures[0]
+
+    async def _make_loops(self, source: Source, shared: SharedSlots | None, until: float) -> list[QueueLoop]:
+        """A loop for each queue; none if the worker is told to stop before the rules of all queues are known."""
+        loops: list[QueueLoop] = []
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cancel_at_stop, tasks.cancel_scope)
+            try:
+                for handler in self.handlers.values():
+                    loops.append(await self._loop(handler, source, shared, until))
+            except Exception as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return loops if len(loops) == len(self.handlers) else []
+
+    async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
+        await self._stopping.wait()
+        scope.cancel()
 
     async def _bound_drain(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()
@@ -366,7 +407,7 @@ class Worker:
                 source,
                 lambda: source.settings(handler.queue),
                 f"{handler.queue}: its settings could not be read",
-                until=lambda: -math.inf if self._stopping.is_set() else until,
+                until=lambda: until,
             )
         except ForqError as error:
             # A key that is wrong once is always wrong, and a few more tries would lock the address out.
@@ -388,8 +429,4 @@ class Worker:
 
 
 def _has_trio() -> bool:
-    with suppress(ImportError):
-        import trio  # noqa: F401
-
-        return True
-    return False
+    return importlib.util.find_spec("trio") is not None

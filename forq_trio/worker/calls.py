@@ -69,21 +69,33 @@ class HandlerCalls:
         return None
 
     async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
-        """The result in a list; an empty list if the worker no longer waits for the thread.
+        """The result in a list; an empty list if the worker no longer waits for the thread. Raises the handler's error.
 
         Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
         """
         run.in_thread = True
+
+        def call() -> tuple[list[object], BaseException | None]:
+            """Its error is returned, so that it does not get the frames of the libraries that run the thread."""
+            try:
+                return [self._handler.function(*arguments)], None
+            except BaseException as error:
+                return [], error
+
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes.add(scope)
             try:
-                return await anyio.to_thread.run_sync(
-                    lambda: [self._handler.function(*arguments)],
-                    limiter=self._threads,
-                    abandon_on_cancel=True,
+                results, error = await anyio.to_thread.run_sync(
+                    call, limiter=self._threads, abandon_on_cancel=True
                 )
             finally:
                 self._thread_scopes.discard(scope)
+            if error is None:
+                return results
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame: no cycle is left for the garbage collector
         for job in run.jobs:  # their thread goes on: nobody else gets them before the lease ends
             logger.error("%s: %s is left to its thread, until its lease ends", self._handler.queue, job.id)
             job.lease.lost = True

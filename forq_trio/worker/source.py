@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
@@ -26,6 +26,8 @@ logger = logging.getLogger("forq_trio.worker")
 
 R = TypeVar("R")
 
+RETRY_SECONDS = 0.5
+"""How long the client of a worker repeats a call, before the worker says that the server is away."""
 PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 5.0
 ANSWER_SECONDS_MAX = 30.0
@@ -75,43 +77,53 @@ async def patiently(
 ) -> R:
     """The answer of a call, which is repeated with growing pauses while the source does not answer.
 
-    Raises an error that is not temporary, and any error once the next try would be later than `until`, on the event
-    loop's clock.
+    The log says so once, and again if the reason changes. Raises an error that is not temporary, and any error once the
+    next try would be later than `until`, on the event loop's clock.
     """
     pause = PAUSE_SECONDS_MIN
+    told = None
     while True:
         try:
             return await call()
         except ForqError as error:
             if ends_all(error, source) or not passes(error) or anyio.current_time() + pause >= until():
                 raise
-            logger.warning("%s, again in %g s: %s", problem, pause, error)
+            if str(error) != told:
+                told = str(error)
+                logger.warning("%s, trying again: %s", problem, told)
         await anyio.sleep(pause)
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
 
 @asynccontextmanager
-async def open_source(given: "str | Source | None", secret: str | None) -> AsyncIterator[Source]:
+async def open_source(
+    given: "str | Source | None", secret: str | None
+) -> AsyncIterator[tuple[Source, Source]]:
     """The source of a worker: opened by its URL and closed at the end, or one that the caller opened.
+
+    Twice: as the worker asks it, which repeats its calls itself and says so, and as handlers send to it.
 
     given, secret: see `Worker`. Raises ValueError for a URL of an unknown kind, InvalidSecret, and what `open_broker`
     raises.
     """
     source = server_url() if given is None else given
     if not isinstance(source, str):
-        yield source
+        yield source, source
     elif source.startswith(("http://", "https://")):
         from forq_trio.client.aio import AsyncForqClient
+        from forq_trio.client.aio_pool import AsyncPool
 
         url: str | FromEnvironment = FromEnvironment.URL if given is None else source
         key: str | FromEnvironment = FromEnvironment.SECRET if secret is None else secret
-        async with AsyncForqClient(url, key) as client:
-            yield client
+        pool = AsyncPool(source)
+        asking = AsyncForqClient(url, key, retry_seconds=RETRY_SECONDS, transport=pool)
+        async with AsyncForqClient(url, key, transport=pool) as sending:
+            yield asking, sending
     elif source.startswith(("sqlite:", "memory:", "postgresql:", "postgres:")):
         with needing("embed", "a worker on a database"):
             from forq_trio.system import open_broker
         async with open_broker(source) as broker:
-            yield broker
+            yield broker, broker
     else:
         kind = source.partition(":")[0]  # without what may be a password
         raise ValueError(
@@ -124,17 +136,25 @@ class WorkerSource:
 
     def __init__(self, given: "str | Source | None", secret: str | None) -> None:
         self.opened: Source | None = None  # while the worker runs
+        self._sending: Source | None = (
+            None  # the same for handlers, which do not repeat their calls themselves
+        )
         self._given = given
         self._secret = secret and check_secret(secret)
 
-    def open(self) -> AbstractAsyncContextManager[Source]:
-        """See `open_source`."""
-        return open_source(self._given, self._secret)
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Source]:
+        """The source as the worker asks it. See `open_source`."""
+        async with open_source(self._given, self._secret) as (asking, self._sending):
+            try:
+                yield asking
+            finally:
+                self._sending = None
 
     @property
     def to_send(self) -> Source:
         """The open source, to send to. Raises RuntimeError if the worker is not open."""
-        source = self.opened if self.opened is not None else self._given
+        source = self._sending or self.opened or self._given
         if source is None or isinstance(source, str):
             raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
         return source

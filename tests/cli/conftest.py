@@ -83,7 +83,7 @@ def forq(monkeypatch: pytest.MonkeyPatch) -> Forq:
     monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
-    for name in ("FORQ_URL", "FORQ_CONFIG", "FORQ_DB_PATH", "NO_COLOR"):
+    for name in ("FORQ_URL", "FORQ_API_ADDR", "FORQ_CONFIG", "FORQ_DB_PATH", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     return Forq(monkeypatch)
 

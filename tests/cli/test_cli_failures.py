@@ -170,3 +170,57 @@ def test_dead_letters_of_a_queue_are_looked_for_where_they_are(connected: Forq, 
     outcome = connected("dead", "list", queue)
     assert outcome.code == 1
     assert "; those of the queue orders, for example, are in orders-dlq\n" in outcome.err
+
+
+def test_the_dead_letter_queue_of_a_queue_is_named_if_it_is_there(
+    connected: Forq, client: ForqClient, queue: str
+):
+    for target in ({}, {"dead_letter_queue": f"{queue}-failed"}):
+        client.configure(queue, **target)
+        client.produce(queue, "x", max_attempts=1)
+        (received,) = client.receive(queue)
+        client.nack(queue, received.receipt)
+        own = target.get("dead_letter_queue", f"{queue}-dlq")
+        assert client.receive(own)
+        outcome = connected("dead", "list", queue)
+        code = "bad_request.dlq_only_operation at queue"
+        assert (outcome.code, outcome.err) == (
+            1,
+            f"forq: {queue} takes no dead letters; its own are in {own} ({code})\n",
+        )
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        (("dead", "list", "q-dlq"), "'max_attempts_reached', 'message_expired', 'queue_full'"),
+        (("dead", "redrive", "q-dlq"), "'max_attempts_reached', 'message_expired', 'queue_full'"),
+        (("dead", "delete", "q-dlq"), "'max_attempts_reached', 'message_expired', 'queue_full'"),
+        (("history", "list", "q"), "'failed', 'overflow', 'dlq_full', 'consumer'"),
+    ],
+)
+def test_a_reason_that_does_not_exist(forq: Forq, command: tuple[str, ...], known: str):
+    outcome = forq(*command, "--reason", "max_attempts", "--url", NOWHERE)
+    assert (outcome.code, outcome.err.splitlines()[0]) == (
+        2,
+        f"forq: Invalid value for '--reason': 'max_attempts' is not one of {known}.",
+    )
+
+
+@pytest.mark.parametrize("command", [("queues",), ("health",), ("send", "q", "x")])
+def test_without_a_url_a_command_asks_where_the_settings_say(
+    forq: Forq, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+):
+    file = tmp_path / "forq.toml"
+    file.write_text(f"server.api_addr = {url.removeprefix('http://')!r}\n")
+    monkeypatch.setenv("FORQ_CONFIG", str(file))
+    assert forq(*command).code == 0
+    monkeypatch.setenv("FORQ_API_ADDR", NOWHERE.removeprefix("http://"))
+    outcome = forq(*command)
+    assert (outcome.code, NOWHERE in outcome.err) == (3, True)
+    monkeypatch.setenv("FORQ_URL", url)
+    assert forq(*command).code == 0
+    assert forq(*command, "--url", NOWHERE).code == 3
+    monkeypatch.delenv("FORQ_URL")
+    file.write_text("[server")
+    assert forq(*command).err == f"forq: {file}: is not valid TOML\n"

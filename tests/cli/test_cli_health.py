@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from forq_trio.app import _url
-from forq_trio.cli.health import configured_url
+from forq_trio.client.server_urls import configured_url
 from forq_trio.config.load import load
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration

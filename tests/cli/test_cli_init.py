@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,15 @@ def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def test_only_this_user_can_read_what_it_writes(forq: Forq, tmp_path: Path):
-    folder = tmp_path / "new" / "forq"
+@pytest.fixture
+def seen_folder() -> Iterator[Path]:
+    """A folder that a systemd service sees, as it does none below /tmp. Its name is no longer than that of a home."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def test_only_this_user_can_read_what_it_writes(forq: Forq, seen_folder: Path):
+    folder = seen_folder / "new" / "forq"
     outcome = forq("init", str(folder), "--systemd")
     assert (outcome.code, outcome.err) == (0, "")
     assert [line for line in outcome.out.splitlines() if line.startswith("wrote ")] == [
@@ -116,9 +124,8 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "secret"]
 
 
-def test_the_lines_fit_a_terminal(forq: Forq):
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # whose name is no longer than that of a home
-        outcome = forq("init", folder, "--systemd", terminal=True)
+def test_the_lines_fit_a_terminal(forq: Forq, seen_folder: Path):
+    outcome = forq("init", str(seen_folder), "--systemd", terminal=True)
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 80
 
@@ -150,8 +157,8 @@ def unit_of(forq: Forq, folder: Path) -> configparser.RawConfigParser:
     return unit
 
 
-def test_the_unit_is_for_this_user_and_these_files(forq: Forq, tmp_path: Path):
-    folder = tmp_path / "100% $mine"
+def test_the_unit_is_for_this_user_and_these_files(forq: Forq, seen_folder: Path):
+    folder = seen_folder / "100% $mine"
     unit = unit_of(forq, folder)
     service = unit["Service"]
     escaped = str(folder).replace("%", "%%")
@@ -166,12 +173,12 @@ def test_the_unit_is_for_this_user_and_these_files(forq: Forq, tmp_path: Path):
     assert not {"LoadCredential", "Environment", "StateDirectory"} & {*service}
 
 
-def test_systemd_accepts_the_unit(forq: Forq, tmp_path: Path):
+def test_systemd_accepts_the_unit(forq: Forq, seen_folder: Path):
     if shutil.which("systemd-analyze") is None:
         lacks("the systemd unit", "systemd-analyze (on Debian: apt install systemd)", installed=False)
-    unit_of(forq, tmp_path)
+    unit_of(forq, seen_folder)
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(tmp_path / "forq.service")],
+        ["systemd-analyze", "verify", str(seen_folder / "forq.service")],
         capture_output=True,
         text=True,
         timeout=WAIT_SECONDS_MAX,
@@ -196,3 +203,15 @@ def test_a_secret_that_others_can_read_is_told_of(forq: Forq, tmp_path: Path):
     assert "others can read it: remove it, or make it yours alone" in outcome.err
     (tmp_path / "secret").chmod(0o600)
     assert forq("init", str(tmp_path)).code == 0
+
+
+def test_a_unit_for_a_folder_that_its_service_would_not_see_is_refused(forq: Forq):
+    with tempfile.TemporaryDirectory(dir="/tmp") as parent:
+        folder = Path(parent).resolve() / "forq"
+        outcome = forq("init", str(folder), "--systemd")
+        assert (outcome.code, outcome.out, folder.exists()) == (2, "", False)
+        assert outcome.err == (
+            f"forq: {folder}: a systemd service does not see this folder, because it has a /tmp of its own"
+            " (PrivateTmp); choose one outside of /tmp and /var/tmp\n"
+        )
+        assert forq("init", str(folder)).code == 0

@@ -202,12 +202,13 @@ def test_a_server_that_fails(connected: Forq, proxy: Proxy, arguments: tuple[str
     assert outcome.err.startswith(f"{unknown}forq: the answer is not one of Forq's")
 
 
-def test_a_wrong_secret(connected: Forq, monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_secret(connected: Forq, url: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FORQ_AUTH_SECRET", "wrong")
     outcome = connected("queues")
     assert (outcome.code, outcome.err) == (
         4,
-        "forq: the key is missing or wrong, or its token expired or was revoked (unauthorized);"
+        "forq: the key is missing or wrong, or its token expired or was revoked,"
+        f" says the server at {url} (unauthorized);"
         " FORQ_AUTH_SECRET has to hold the server's secret or an access token\n",
     )
     for secret, sentence in (

@@ -199,6 +199,17 @@ def test_a_configuration_that_is_not_right(forq: Forq, monkeypatch: pytest.Monke
     ]
 
 
+def test_serve_without_a_secret_says_what_makes_one(forq: Forq, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("FORQ_AUTH_SECRET")
+    outcome = forq("serve")
+    (line,) = outcome.err.splitlines()[1:]
+    assert outcome.code == 2
+    assert line.startswith(
+        "  FORQ_AUTH_SECRET (or auth_secret in [server] of the TOML file): is not set; allowed: "
+    )
+    assert line.endswith("; `forq init` makes one")
+
+
 def test_a_variable_that_is_not_known_is_told_of_and_ignored(forq: Forq, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FORQ_ENVV", "x")
     monkeypatch.setenv("FORQ_AUTH_SECRET", "s" * 40)

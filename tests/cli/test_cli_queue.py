@@ -1,6 +1,8 @@
 """`forq queue …`."""
 
 import json
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
 from forq_trio.cli.declared_options import back_off, size_bytes
 from forq_trio.model import durations
-from forq_trio.model.queues.settings import SETTINGS
+from forq_trio.model.queues.settings import SETTINGS, Rate
 from support.settings import EXAMPLES
 
 from .conftest import NOWHERE, Forq
@@ -205,3 +207,13 @@ def test_lengths_are_told_exactly():
 
 def test_sizes():
     assert [size_bytes(text) for text in ("0", "5000", "64KiB", "2GiB")] == [0, 5_000, 65_536, 2**31]
+
+
+def test_the_commands_of_the_page_on_rates_work(connected: Forq, client: ForqClient, queue: str):
+    page = (Path(__file__).parents[2] / "docs" / "rates.md").read_text(encoding="utf-8")
+    commands = re.findall(r"(?:^|`)forq ([^#`\n]+)", page, re.MULTILINE)
+    assert len(commands) >= 7
+    for command in commands:
+        done = connected(*(queue if word == "orders" else word for word in command.split()))
+        assert done.code == 0, f"{command}: {done.err}"
+    assert client.settings(queue).settings.rate == Rate(1, 100)

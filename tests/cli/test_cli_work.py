@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -300,13 +301,27 @@ def test_a_module_that_cannot_be_imported_says_where(
     assert words in done.err
 
 
-@pytest.mark.parametrize("text", ["\n", "secret\n", f"{KEYS[0]}\nwhsec_x\n", "\xff"])
+@pytest.mark.parametrize("text", ["\n", "secret\n", f"{KEYS[0]}\nwhsec_x\n"])
 def test_a_key_file_without_a_key_is_refused(forq: Forq, tmp_path: Path, text: str):
-    (tmp_path / "key").write_bytes(text.encode("latin-1"))
+    (tmp_path / "key").write_text(text)
     arguments = ("--post", "http://example.com", "--signing-key-file", str(tmp_path / "key"))
     done = forq("work", "q", *arguments)
     words = f"forq: {tmp_path / 'key'}: a signing key is whsec_ and the base64 of 24 to 64 bytes\n"
     assert (done.code, done.err) == (2, words)
+
+
+def test_a_key_file_that_is_none_is_refused(forq: Forq, tmp_path: Path):
+    """It was read for ever."""
+    file = tmp_path / "key"
+    options = ("work", "q", "--post", "http://example.com", "--signing-key-file", str(file))
+    os.mkfifo(file)
+    done = forq(*options)
+    words = f"forq: --signing-key-file {str(file)!r} is not a file; allowed: a readable file\n"
+    assert (done.code, done.err) == (2, words)
+    file.unlink()
+    assert "cannot be read (No such file or directory)" in forq(*options).err
+    file.write_bytes(b"\xff")
+    assert "names no file of text" in forq(*options).err
 
 
 def test_which_directory_is_watched(here: Path):

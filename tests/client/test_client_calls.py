@@ -24,6 +24,7 @@ from forq_trio import (
     QueueSettings,
     ServiceError,
     SettingsOptions,
+    WrongKey,
 )
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.model.errors import InvalidSetting, error_of
@@ -220,12 +221,10 @@ def test_a_token_that_lacks_a_scope(call: Call, url: str, queue: str):
 
 
 def test_a_wrong_secret(url: str):
-    with (
-        ForqClient(url, "wrong") as client,
-        pytest.raises(ForqError, match="the key is missing or wrong") as caught,
-    ):
+    sentence = f"the key is missing or wrong, or its token expired or was revoked, says the server at {url}"
+    with ForqClient(url.replace("//", "//me:geheim@"), "wrong") as client, pytest.raises(WrongKey) as caught:
         client.queues()
-    assert caught.value.code == "unauthorized"
+    assert (caught.value.code, str(caught.value)) == ("unauthorized", sentence)
 
 
 def test_one_refused_message_raises(call: Call, queue: str):

@@ -17,7 +17,7 @@ OTHER = "http://127.0.0.1:1"
 @pytest.fixture
 def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """An environment without our variables."""
-    for name in ("FORQ_URL", "FORQ_AUTH_SECRET"):
+    for name in ("FORQ_URL", "FORQ_API_ADDR", "FORQ_CONFIG", "FORQ_AUTH_SECRET"):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
@@ -70,13 +70,37 @@ def test_where_nobody_said_where_the_server_is_the_error_names_the_variable(envi
         client.healthcheck()
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_without_a_url_the_server_is_where_its_settings_say(
+    environ: pytest.MonkeyPatch, url: str, tmp_path: Path, client: type[ForqClient]
+):
+    """As for all commands."""
+    (tmp_path / "forq.toml").write_text(
+        f"server.api_addr = {url.removeprefix('http://')!r}\n", encoding="utf-8"
+    )
+    environ.setenv("FORQ_CONFIG", str(tmp_path / "forq.toml"))
+    environ.setenv("FORQ_AUTH_SECRET", SECRET)
+    with ForqClient() as blocking:
+        blocking.queues()
+    environ.setenv("FORQ_API_ADDR", "127.0.0.1:1")  # goes before the file
+    with refused() as blocking, pytest.raises(ForqUnreachable, match=rf"at {OTHER} \([\w ]+\)$"):
+        blocking.healthcheck()
+    environ.setenv("FORQ_CONFIG", str(tmp_path / "missing.toml"))
+    with pytest.raises(
+        InvalidServerUrl, match=r"/missing\.toml: cannot be read \(No such file or directory\)$"
+    ):
+        client()
+    environ.setenv("FORQ_URL", url)  # goes before both
+    client()
+
+
 def test_where_nobody_said_what_the_secret_is_the_refusal_names_the_variable(
     environ: pytest.MonkeyPatch, url: str
 ):
     environ.setenv("FORQ_URL", url)
     with ForqClient() as client:
         client.healthcheck()
-        with pytest.raises(WrongKey, match=r"this client was given no secret \(FORQ_AUTH_SECRET\)"):
+        with pytest.raises(WrongKey, match=r"this client was given no secret \(FORQ_AUTH_SECRET\)$"):
             client.queues()
 
 

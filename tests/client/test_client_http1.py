@@ -134,8 +134,16 @@ def test_what_never_ends_is_refused(name: str):
     start, part = ENDLESS[name]
     reader = read(start) if start else AnswerReader()
     parts = [part] * (4 * limits.CLIENT_HEAD_BYTES_MAX // len(part))
-    with pytest.raises(NoAnswer, match=r"more than \d+ (bytes|headers)"):
+    with pytest.raises(NoAnswer, match=r"more than \d+ (bytes|headers|interim answers)"):
         deque(map(reader.feed, parts), maxlen=0)
+
+
+def test_more_interim_answers_than_are_taken():
+    interim = b"HTTP/1.1 103 Early\r\n\r\n"
+    taken = interim * limits.CLIENT_INTERIM_ANSWERS_MAX
+    assert read(taken + PLAIN).answer.content == b"abc"
+    with pytest.raises(NoAnswer, match=r"more than 10 interim answers came before it$"):
+        read(taken + interim + PLAIN)
 
 
 def test_more_headers_than_are_taken():

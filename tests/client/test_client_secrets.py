@@ -82,8 +82,11 @@ def test_the_password_of_a_url_is_not_told():
 def test_a_client_without_a_secret_says_so():
     """Also where the address is locked out: without a secret it would not be let in later either."""
     with in_process_server(lock_out=True) as url, calls_of("sync", url, "") as call:
+        words = (
+            rf"^the server at {url} wants a key, and this client was given no secret \(FORQ_AUTH_SECRET\)$"
+        )
         for _ in range(7):
-            with pytest.raises(WrongKey, match=r"this client was given no secret \(FORQ_AUTH_SECRET\)"):
+            with pytest.raises(WrongKey, match=words):
                 call("queues")
 
 
@@ -93,7 +96,9 @@ def test_for_how_long_an_address_is_locked_out():
         return HttpAnswer(429, headers, b'{"code": "too_many_requests", "message": "see Retry-After"}')
 
     with calls_of("sync", "http://forq", "wrong", locked) as call:
-        with pytest.raises(TooManyWrongKeys, match="locked out for 43 s") as caught:
+        with pytest.raises(
+            TooManyWrongKeys, match=r"locked out for 43 s by the server at http://forq$"
+        ) as caught:
             call("queues")
         assert "Retry-After" not in str(caught.value)
 

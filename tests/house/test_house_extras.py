@@ -104,6 +104,8 @@ def ours(module: str) -> str:
 
 
 WHERE_ASKED_FOR = {
+    "system",
+    "worker.payloads",
     "storage.postgres.engine",
     "storage.postgres.open",
     "storage.postgres.move",
@@ -112,7 +114,9 @@ WHERE_ASKED_FOR = {
     "http.tracing",
     "worker.tracing",
 }
-"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs."""
+"""What is imported by those alone who ask for it, by a URL or an SDK that they set up; it says which extra it needs.
+Payloads are read by pydantic for those alone whose program has its models.
+"""
 
 
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
@@ -246,6 +250,7 @@ def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
     [
         ((), "cli"),
         (("send", "q", "x"), "cli"),
+        (("work", "no.module:app"), "cli"),
         (("serve",), "server"),
         (("serve", "--help"), "server"),
         (("check",), "server"),
@@ -263,6 +268,11 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
     name = " ".join(("forq", *arguments[:1]))
     advice = f"forq: {name} needs more than the client: pip install 'forq-trio[{extra}]'\n"
     assert done.stderr == advice
+
+
+def test_the_version_needs_no_extra(beyond_the_base) -> None:
+    done = run("from forq_trio.cli import main\nmain()", beyond_the_base, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"forq-trio {metadata.version(OWN)}\n", "")
 
 
 @pytest.mark.parametrize(

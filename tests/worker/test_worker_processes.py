@@ -13,6 +13,7 @@ import trio
 from forq_trio import AsyncForqClient
 from forq_trio.worker import Worker
 from support.in_process import in_process_server
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment
 
 ROOT = Path(__file__).parents[2]
@@ -42,21 +43,30 @@ print("over", flush=True)
 
 
 def run_and_signal(
-    directory: Path, drain_seconds: str, content: str, number: int, times: int = 1
+    directory: Path,
+    drain_seconds: str,
+    content: str,
+    number: int,
+    times: int = 1,
+    said: list[str] | None = None,
 ) -> list[str]:
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", PROGRAM, drain_seconds, content],
         cwd=directory,
         env=environment(PYTHONPATH=str(ROOT)),
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip()]
         for _ in range(times):
             process.send_signal(number)
-        lines += process.stdout.read().split()
-    assert process.returncode == 0
+        rest, errors = process.communicate(timeout=WAIT_SECONDS_MAX)
+        lines += rest.split()
+    assert process.returncode == 0, errors
+    if said is not None:
+        said += errors.splitlines()
     return lines
 
 
@@ -106,3 +116,13 @@ def test_run_takes_the_event_loop_that_handlers_need(backend) -> None:
 
     app.run(first=first, stop_when_empty=True)
     assert seen == ["tea"]
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_worker_says_what_it_waits_for(tmp_path: Path, number: int, name: str) -> None:
+    said: list[str] = []
+    lines = run_and_signal(tmp_path, "20", "ends", number, said=said)
+    assert lines == ["begun", "done", "ended", "over"]
+    assert said == [f"waiting for 1 message in process, for at most 20 s; {name} again ends it now"]

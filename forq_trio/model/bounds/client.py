@@ -8,6 +8,7 @@ CLIENT_CONNECTIONS_IDLE_MAX = 20
 CLIENT_IDLE_SECONDS_MAX = 60.0
 CLIENT_HEAD_BYTES_MAX = 64 * KIB
 CLIENT_HEADERS_MAX = 100
+CLIENT_INTERIM_ANSWERS_MAX = 10  # such as 100 Continue, which no request asks for
 CLIENT_RECEIVE_BYTES = 64 * KIB
 CLIENT_BYTES_PER_SECOND_MIN = 4 * KIB  # of a long request or answer; a line of 32 kbit/s
 CLIENT_FRAMING_PER_BYTE_MAX = 8  # a chunk of one byte has 5 bytes beside it

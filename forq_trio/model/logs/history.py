@@ -12,6 +12,8 @@ Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
 its consumer discarded it; its time to live ended; somebody deleted it, or purged its queue; somebody cancelled it while
 it waited."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+DISCARD_REASONS = ("failed", "overflow", "dlq_full", "consumer")
+"""Why a message was discarded: there are no other reasons."""
 
 
 class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):

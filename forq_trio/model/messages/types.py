@@ -20,6 +20,8 @@ from forq_trio.model.values import Count, EpochMs, Uuid
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
 REASON_OVERFLOW = "queue_full"
+DEAD_LETTER_REASONS = (REASON_MAX_ATTEMPTS, REASON_EXPIRED, REASON_OVERFLOW)
+"""Why a message is a dead letter: there are no other reasons."""
 LEASE_ENDED = "lease ended"
 """The reason of a failed attempt whose lease ended."""
 
