@@ -21,6 +21,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # where the package is, and a s
 from docs._generate.markdown import table  # noqa: E402
 
 WIDTH = 110
+KNOWN_WORDS = "x-extensible-enum"
+"""What texts of answers may be today; later servers answer further words."""
 MADE = "Made by `python script/http_reference.py` from the declarations in forq_trio: change those."
 
 PAGES = {
@@ -253,7 +255,7 @@ def codes_of(responses: dict[str, Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for status, response in responses.items():
         for content in response.get("content", {}).values() if int(status) >= 400 else ():
-            found[status] = content["schema"]["properties"]["code"]["enum"]
+            found[status] = content["schema"]["properties"]["code"][KNOWN_WORDS]
     return found
 
 
@@ -304,7 +306,9 @@ def types_page(schemas: dict[str, Any], entries: list[Entry]) -> str:
         "# Types of bodies and answers",
         f"{MADE} [All operations](http.md)",
         "Times are milliseconds since the Unix epoch, durations milliseconds. Answers have all of their members, "
-        "unless it says of one that it may be absent.",
+        "unless it says of one that it may be absent. Where an answer has one of several words, later servers may have "
+        "further ones: for programs it is a text, whose words the [OpenAPI document](../openapi.json) has as "
+        "`x-extensible-enum`.",
         " · ".join(f"[{name}](#{name.lower()})" for name in sorted(schemas)),
     ]
     for name in sorted(schemas):
@@ -384,8 +388,9 @@ def kind_of(schema: dict[str, Any], name: str = "") -> str:
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return " or ".join(kind_of(each, name) for each in schema[several])
-    if "enum" in schema:
-        *others, last = ["null" if each is None else f"`{each}`" for each in schema["enum"]]
+    if "enum" in schema or KNOWN_WORDS in schema:
+        words = schema.get("enum") or [*schema[KNOWN_WORDS], *([None] if "null" in schema["type"] else [])]
+        *others, last = ["null" if each is None else f"`{each}`" for each in words]
         return f"{', '.join(others)} or {last}" if others else last
     kinds = schema.get("type", "any")
     kinds = kinds if isinstance(kinds, list) else [kinds]
