@@ -43,6 +43,7 @@ from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
+from forq_trio.model.access.secret_checks import SecretCheck
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.server.database_urls import OtherUrls
@@ -131,6 +132,7 @@ async def serve(
             history=Retention(config.history_hours, config.history_max_mib),
             events=Retention(config.events_hours, config.events_max_mib),
         ) as system:
+            await _compare_secrets(config, system)
             fit = allow_connections(with_ui=bool(ui_listeners))
             ui: RunningUi | None = None
 
@@ -171,6 +173,16 @@ async def serve(
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
+
+
+async def _compare_secrets(config: Config, system: System) -> None:
+    """Have this server and the others on its database notice if their secrets differ.
+
+    None refuses to start, because secrets are changed at one server after the other.
+    """
+    if system.engine.listen is not None:
+        secret = await trio.to_thread.run_sync(SecretCheck, config.auth_secret)
+        system.broker.known_processes.secret = secret
 
 
 def _database(config: Config) -> str:
@@ -345,6 +357,7 @@ def _build_handler(config: Config, system: System, families: ReadFamilies) -> tu
         about,
         replica=lambda: system.engine.facts().replica,
         database=lambda: system.database.state,
+        other_secrets=lambda: system.broker.known_processes.other_secrets,
     )
     routes = [
         *forq_routes(

@@ -9,7 +9,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -43,6 +43,7 @@ from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.metrics import QueueGauges, Sampler, gauges_job
+from forq_trio.jobs.outbox_gauges import OutboxGauges
 from forq_trio.jobs.peers import Peers
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
@@ -86,6 +87,7 @@ class System:
     database: DatabaseWatch
     monitor: Monitor
     queue_gauges: QueueGauges
+    outbox_gauges: OutboxGauges = field(default_factory=OutboxGauges)
 
     def reports(self) -> list[JobReport]:
         """The latest run of each job, in any process."""
@@ -134,7 +136,8 @@ class System:
             partial(staged_families, writer),
             partial(quota_families, writer, broker.redrive_tasks),
             counters.send_families,
-            self.queue_gauges.set_aside_families,
+            self.queue_gauges.sent_families,
+            self.outbox_gauges.families,
             counters.runs.families,
             served or partial(budget_families, writer.budgets),
             counters.families,
@@ -187,7 +190,7 @@ async def open_system(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
     )
     queue_gauges = QueueGauges(
-        broker.known, ages, counters, broker.lists.count_set_aside if engine.listen is not None else None
+        broker.known, ages, counters, broker.lists.sent_figures if engine.listen is not None else None
     )
     periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
     database = DatabaseWatch(readers)
@@ -457,13 +460,15 @@ async def _open_in_trio(
         open_system(
             engine, clock, disk_reserve_bytes=disk_reserve_bytes, history=history, events=events
         ) as system,
-        nullcontext() if outbox is None else _relay(outbox, system.broker),
+        nullcontext() if outbox is None else _relay(outbox, system),
     ):
         system.broker.metrics = BrokerMetrics(system.owners(), system.writer)
         yield system.broker
 
 
-def _relay(outbox: str | os.PathLike[str], broker: Broker) -> AbstractAsyncContextManager[object]:
+def _relay(outbox: str | os.PathLike[str], system: System) -> AbstractAsyncContextManager[object]:
     from forq_trio.outbox.relay import Relay  # loads anyio, which other brokers do without
 
-    return Relay(outbox, broker)
+    relay = Relay(outbox, system.broker)
+    system.outbox_gauges.backlog = relay.backlog
+    return relay

@@ -117,7 +117,9 @@ def _types(schemas: dict[str, Any], operations: list[Operation]) -> Iterator[str
     sent = _sent_types(operations, schemas)
     yield (
         "Times are milliseconds since the Unix epoch, durations milliseconds. Answers have all of their members, "
-        "unless it says of one that it may be absent."
+        "unless it says of one that it may be absent. Where an answer has one of several words, later servers may have "
+        "further ones: for programs it is a text, whose words the [OpenAPI document](../openapi.json) has as "
+        "`x-extensible-enum`."
     )
     yield " · ".join(f"[{name}](#{name.lower()})" for name in sorted(schemas))
     for name in sorted(schemas):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from docs._generate.http_types import default_of, kind_of, members_of
 from docs._generate.markdown import cell, code, prose, table
+from forq_trio.http.forq_api.openapi_schemas import KNOWN_WORDS
 
 WIDTH = 110
 IN_PATHS = {
@@ -144,7 +145,7 @@ def _codes(responses: dict[str, Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for status, response in responses.items():
         for content in response.get("content", {}).values() if int(status) >= 400 else ():
-            found[status] = content["schema"]["properties"]["code"]["enum"]
+            found[status] = content["schema"]["properties"]["code"][KNOWN_WORDS]
     return found
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from docs._generate.markdown import cell, code, table
+from forq_trio.http.forq_api.openapi_schemas import KNOWN_WORDS
 
 KINDS = {"string": "text", "object": "object", "array": "list", "boolean": "true or false", "null": "null"}
 UNITS = (("Ms", "milliseconds"), ("Seconds", "seconds"), ("ytes", "bytes"))
@@ -34,8 +35,9 @@ def kind_of(schema: dict[str, Any], name: str = "") -> str:
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return " or ".join(kind_of(each, name) for each in schema[several])
-    if "enum" in schema:
-        *others, last = ["null" if each is None else f"`{each}`" for each in schema["enum"]]
+    if "enum" in schema or KNOWN_WORDS in schema:
+        words = schema.get("enum") or [*schema[KNOWN_WORDS], *([None] if "null" in schema["type"] else [])]
+        *others, last = ["null" if each is None else f"`{each}`" for each in words]
         return f"{', '.join(others)} or {last}" if others else last
     kinds = schema.get("type", "any")
     kinds = kinds if isinstance(kinds, list) else [kinds]

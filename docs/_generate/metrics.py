@@ -17,6 +17,7 @@ TOPICS = {
         "forq_schedule_",
         "forq_publications_",
         "forq_sent_",
+        "forq_outbox_",
     ),
     "Workers, processes and consumers": ("forq_worker", "forq_process", "forq_consumer_"),
     "Database and disk": (

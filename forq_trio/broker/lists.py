@@ -173,6 +173,10 @@ class Lists:
         """How many messages of forq.send are set aside, at most SENT_SET_ASIDE_MAX, and the highest id (0 for none)."""
         return await self._readers.run(lambda reader: reader.count_set_aside())
 
+    async def sent_figures(self) -> tuple[int, int, int | None]:
+        """Of forq.send: how many messages are set aside, how many wait (SENT_COUNTED_MAX at most), the lowest id."""
+        return await self._readers.run(lambda reader: reader.sent_figures(limits.SENT_COUNTED_MAX))
+
     async def count_keys(self, queue: str) -> Mapping[str, int]:
         """How many pending messages with a key a queue has, by kind; counts at most KEYS_COUNTED_MAX."""
         check_queue_name(queue)

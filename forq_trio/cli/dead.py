@@ -19,14 +19,14 @@ from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model.messages.types import MessageInfo
 
 _LISTED = (
-    Column("sequence", CellKind.NUMBER, spare=3),
+    Column("sequence", CellKind.NUMBER, spare=1),
     Column("id"),
-    Column("age", CellKind.NUMBER, spare=5),
-    Column("from", CellKind.TEXT, spare=4),
+    Column("age", CellKind.NUMBER, spare=6),
+    Column("from", CellKind.TEXT, spare=3),
     Column("attempts", CellKind.NUMBER, spare=2),
-    Column("reason", CellKind.TEXT),
-    Column("last error", CellKind.TEXT, spare=1),
-    Column("content", CellKind.TEXT),
+    Column("reason", CellKind.TEXT, spare=5),
+    Column("last error", CellKind.TEXT, least=22),  # beside the id at 60 columns
+    Column("content", CellKind.TEXT, spare=4),
 )
 _SHOWN = (
     ("id", "id"),

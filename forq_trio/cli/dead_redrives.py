@@ -189,10 +189,8 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
     else:
         if task.error is not None:
             echo(f"forq: the redrive failed: {task.error}", err=True)
-        would_be = f"{counted(task.matched, 'message')} would be {_done(task)}"
-        done = would_be if task.dry_run else _outcome(task)
         skipped = f", {task.skipped:,} cannot be {_done(task)}" if task.skipped else ""
-        echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
+        echo(f"{_outcome(task)}{skipped}; searched {task.searched:,} of {task.total:,}")
     if task.state == "cancelled":
         return Exit.INTERRUPTED
     if task.state == "failed":
@@ -202,6 +200,9 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
 
 def _outcome(task: RedriveInfo) -> str:
     cancelled = "cancelled: " if task.state == "cancelled" else ""
+    if task.dry_run:
+        would_be = f"{counted(task.matched, 'message')} would be {_done(task)}"
+        return f"{cancelled}dry run, nothing was changed: {would_be}"
     return f"{cancelled}{counted(task.moved, 'message')} {_done(task)}"
 
 

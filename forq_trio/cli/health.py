@@ -34,8 +34,9 @@ def health(live: bool, sends: bool, timeout_ms: int, wait_ms: int, url: str) -> 
 
     \f
     One sentence says how it is. On a full disk it works, too, and the sentence says that sends are refused: what is
-    stored can be received and acknowledged, and a restart frees no space. If the command line or the settings are not
-    right, nothing is asked, and the exit code is 2.
+    stored can be received and acknowledged, and a restart frees no space. It also says if another server on its
+    database has another `FORQ_AUTH_SECRET`. If the command line or the settings are not right, nothing is asked, and
+    the exit code is 2.
 
     It asks [`/healthcheck`](docs/reference/http-server.md#get-healthcheck), with `--live`
     [`/livez`](docs/reference/http-server.md#get-livez) instead: then 0 means that it answers at all. It does not check
@@ -80,10 +81,12 @@ def _how_it_is(server: ServerAddress, where: str, live: bool, sends: bool, timeo
     if live:
         _ask(server, where, "/livez", timeout_ms)
         return f"{where} is alive."
-    refused = _refused_sends(_ask(server, where, "/healthcheck?verbose", timeout_ms))
+    about = _object(_ask(server, where, "/healthcheck?verbose", timeout_ms))
+    refused = _refused_sends(about)
     if refused is not None and sends:
         raise CliFailure(f"{where} works, but: {refused}")
-    return f"{where} works." if refused is None else f"{where} works, but: {refused}."
+    faults = [each for each in (refused, _other_secrets(about)) if each is not None]
+    return f"{where} works, but: {'. '.join(faults)}." if faults else f"{where} works."
 
 
 def _printable(sentence: str) -> str:
@@ -108,7 +111,7 @@ def _ask(server: ServerAddress, where: str, path: str, timeout_ms: int) -> bytes
     if answer.status == 503:
         from forq_trio.model.error_answers import MESSAGE_HEADER
 
-        said = answer.getheader(MESSAGE_HEADER) or _member(body, "message")
+        said = answer.getheader(MESSAGE_HEADER) or _text(_object(body), "message")
         raise CliFailure(f"{where} answers, but does not work" + (f": {said}" if said else ""))
     if answer.status not in (200, 204):
         raise CliFailure(f"{where} answers {path.partition('?')[0]} with {answer.status}: is it this server?")
@@ -127,9 +130,9 @@ def _connection(server: ServerAddress, seconds: float) -> http.client.HTTPConnec
     return http.client.HTTPSConnection(server.host, server.port, timeout=seconds, context=context)
 
 
-def _refused_sends(body: bytes) -> str | None:
+def _refused_sends(about: Mapping[str, object]) -> str | None:
     """Why sends are refused, in words; None where they are not."""
-    cause = _member(body, "sendsRefused")
+    cause = _text(about, "sendsRefused")
     if not cause:
         return None
     from forq_trio.model.engine_facts import REFUSAL_WORDS
@@ -137,13 +140,31 @@ def _refused_sends(body: bytes) -> str | None:
     return next((words for known, words in REFUSAL_WORDS.items() if known == cause), cause)
 
 
-def _member(body: bytes, name: str) -> str:
-    """A text of a JSON object; "" where there is none."""
+def _other_secrets(about: Mapping[str, object]) -> str | None:
+    """What is wrong if other servers have another secret; None if none has."""
+    count = about.get("otherSecrets")
+    if not isinstance(count, int) or count < 1:
+        return None
+    others = (
+        "another server on its database has"
+        if count == 1
+        else f"{count:,} other servers on its database have"
+    )
+    return f"{others} another FORQ_AUTH_SECRET"
+
+
+def _text(about: Mapping[str, object], name: str) -> str:
+    """A member that is a text; "" where it is none."""
+    value = about.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _object(body: bytes) -> Mapping[str, object]:
+    """A JSON object; an empty one if it is none."""
     import json
 
     try:
         found = json.loads(body)
     except ValueError:
-        return ""
-    value = found.get(name) if isinstance(found, dict) else None
-    return value if isinstance(value, str) else ""
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -14,12 +14,12 @@ from forq_trio.model.queues.bodies import QueueInfo
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
-_SPARE = {"held": 1, "delayed": 2, "waiting": 3, "failed": 5, "processing": 6}
+_SPARE = {"held": 2, "failed": 3, "delayed": 4, "waiting": 5, "processing": 6}
 _LISTED = (
     Column("queue", CellKind.NAME),
     *(Column(name, CellKind.NUMBER, _SPARE.get(name)) for name in _COUNTS),
-    Column("paused", spare=4),
-    Column("health", CellKind.TEXT),
+    Column("paused", spare=1),  # its health says so, too
+    Column("health", CellKind.TEXT, least=30),
 )
 _PEEKED = (
     Column("sequence", CellKind.NUMBER, spare=3),
@@ -27,7 +27,7 @@ _PEEKED = (
     Column("priority", CellKind.NUMBER, spare=1),
     Column("age", CellKind.NUMBER, spare=4),
     Column("attempts", CellKind.NUMBER, spare=2),
-    Column("content", CellKind.TEXT),
+    Column("content", CellKind.TEXT, least=20),
 )
 
 

@@ -6,7 +6,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import ago
+from forq_trio.cli.output import ago, echo, visible
 from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model import durations
 
@@ -45,6 +45,12 @@ def processes(as_json: bool, url: str) -> None:
         found = client.processes()
     found.sort(key=lambda info: (not info.silent, info.name, info.process))
     print_list(found, as_json, _COLUMNS, _row, "")
+    others = [info.name for info in found if info.other_secret and not info.silent]
+    if others and not as_json:
+        echo(
+            f"Another FORQ_AUTH_SECRET than at the server that answers: {visible(', '.join(others))}.",
+            err=True,
+        )
 
 
 def _row(info: "ProcessInfo") -> tuple[object, ...]:

@@ -36,10 +36,10 @@ DoneT = TypeVar("DoneT")
 _SCHEDULE = ServerName(lambda client, _: (each.name for each in all_schedules(client)))
 _LISTED = (
     Column("schedule", CellKind.NAME),
-    Column("queue", spare=2),
+    Column("queue", spare=1),
     Column("when", CellKind.TEXT),
     Column("next"),
-    Column("last", CellKind.TEXT, spare=1),
+    Column("last", CellKind.TEXT, spare=2),
 )
 
 

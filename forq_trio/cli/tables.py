@@ -1,14 +1,20 @@
 """Tables: laid out for a terminal, tab-separated in a pipe.
 
-On a terminal a row is one line, so that an id is in one piece and can be copied. If the terminal is too narrow, texts
-are cut, then the columns that say least are left out, and at last names are cut in the middle, for they often differ
-only at an end; a line says what is missing. If even that is too wide, each row is shown as lines of a name and a value,
-and nothing is cut.
+On a terminal a row is one line, so that an id is in one piece and can be copied. Each table says what matters in it: in
+which order its columns may be left out, and how much of a text has to be there. If the terminal is too narrow,
+
+1. texts are cut, but not below that,
+2. columns are left out, those first that say least,
+3. names are cut in the middle, for they often differ only at an end, and then the texts further.
+
+A line says what is missing. What space is left goes to names, then to the texts that are left out last. If even that is
+too wide, each row is shown as lines of a name and a value, and nothing is cut.
 """
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from math import inf
 from typing import NamedTuple, TypeVar
 
 from forq_trio.cli.output import echo, echo_styled, on_terminal, print_json, styled, visible
@@ -35,11 +41,14 @@ class CellKind(Enum):
 
 
 class Column(NamedTuple):
-    """A column. spare: it may be left out, after those with a smaller number; None: it is never left out."""
+    """A column of a table."""
 
     name: str
     kind: CellKind = CellKind.WHOLE
-    spare: int | None = None
+    spare: int | None = None  # it may be left out, after those with a smaller number; None: it never is
+    least: int = (
+        TEXT_WIDTH_MIN  # of a text: how much is shown of it while another column may still be left out
+    )
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
@@ -95,7 +104,7 @@ def shortened(name: str, width: int) -> str:
 def _layout(columns: Sequence[Column], natural: Sequence[int], width: int) -> Mapping[int, int] | None:
     """The width of each column that is shown, by its place; None if not even those fit that have to stay."""
     least = [
-        min(full, TEXT_WIDTH_MIN) if column.kind is CellKind.TEXT else full
+        min(full, column.least) if column.kind is CellKind.TEXT else full
         for column, full in zip(columns, natural, strict=True)
     ]
     shown = list(range(len(columns)))
@@ -103,14 +112,17 @@ def _layout(columns: Sequence[Column], natural: Sequence[int], width: int) -> Ma
     while spare and _sum(least[place] for place in shown) > width:
         shown.remove(spare.pop(0)[1])
     names = [place for place in shown if columns[place].kind is CellKind.NAME]
-    if _sum(least[place] for place in shown) > width:
-        for place in names:
-            least[place] = min(least[place], TEXT_WIDTH_MIN)
+    texts = [place for place in shown if columns[place].kind is CellKind.TEXT]
+    for places in (names, texts):
+        if _sum(least[place] for place in shown) > width:
+            for place in places:
+                least[place] = min(least[place], TEXT_WIDTH_MIN)
     free = width - _sum(least[place] for place in shown)
     if free < 0:
         return None
     widths = {place: least[place] for place in shown}
-    for places in (names, shown):
+    texts.sort(key=lambda place: columns[place].spare or inf, reverse=True)
+    for places in (names, *([place] for place in texts)):
         free = _widen(widths, places, natural, free)
     return widths
 

@@ -113,8 +113,12 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     name, title, when = REDRIVES, "Redrive dead letters", "when somebody starts one"
     running = [task for task in tasks if task.state == "running"]
     if running:
-        moved = counted(sum(task.moved for task in running), "message moved", "messages moved")
-        said = f"{len(running)} running, {'none moved yet' if moved == NOTHING_TO_DO else moved + ' so far'}"
+        said = f"{len(running)} running"
+        if not all(task.dry_run for task in running):
+            moved = counted(sum(task.moved for task in running), "message moved", "messages moved")
+            said += f", {'none moved yet' if moved == NOTHING_TO_DO else moved + ' so far'}"
+        if dry := sum(task.dry_run for task in running):
+            said += f", {counted(dry, 'dry run', 'dry runs')}"
         began_at = max(task.started_at for task in running)
         return JobReport(
             name=name,
@@ -133,8 +137,7 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     if ended is None or ended.finished_at is None:
         return JobReport(name=name, title=title, next_when=when, runnable=False)
     failed = ended.state == "failed"
-    moved = counted(ended.moved, "message moved", "messages moved")
-    said = f"{'none' if moved == NOTHING_TO_DO else moved} from {ended.queue}"
+    said = f"{_outcome(ended)} from {ended.queue}"
     return JobReport(
         name=name,
         title=title,
@@ -145,3 +148,12 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
         next_when=when,
         runnable=False,
     )
+
+
+def _outcome(ended: RedriveTask) -> str:
+    """How many messages a task moved, or in a dry run would have."""
+    if ended.dry_run:
+        would_be = counted(ended.matched, "message would be moved", "messages would be moved")
+        return f"dry run, nothing was changed: {'none would be moved' if would_be == NOTHING_TO_DO else would_be}"
+    moved = counted(ended.moved, "message moved", "messages moved")
+    return "none" if moved == NOTHING_TO_DO else moved

@@ -117,6 +117,9 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         do = "does" if len(silent) == 1 else "do"
         sentence = f"{len(silent)} of {len(facts.processes)} processes {do} not answer"
         return "broken" if lost else "attention", sentence
+    if others := sum(each.other_secret for each in facts.processes):
+        have = "has" if others == 1 else "have"
+        return "attention", f"{others} of {len(facts.processes)} processes {have} another FORQ_AUTH_SECRET"
     if facts.set_aside:
         return "attention", f"{words.counted(facts.set_aside, 'message')} of forq.send set aside"
     failed = {report.name: report for report in reports if report.failed}

@@ -2,7 +2,7 @@
 
 Depths come from the cache. The age of the oldest ready message has to be read (monitor/ages.py): for queues that have
 ready messages, a few queues at a time, and only after a commit. An idle server runs no query for it; on PostgreSQL one,
-which counts what was set aside.
+which counts what applications sent.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -25,7 +25,7 @@ GAUGES_INTERVAL_SECONDS = 30.0
 class QueueGauges:
     """Refreshes the counts of `counters`, and the ages that the monitor and the UI read.
 
-    count_set_aside: counts the messages of forq.send that were refused; None where there are none.
+    read_sent: reads the figures of forq.send (`Lists.sent_figures`); None where there is no such function.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class QueueGauges:
         known: Known,
         ages: Ages,
         counters: Counters,
-        count_set_aside: Callable[[], Awaitable[tuple[int, int]]] | None = None,
+        read_sent: Callable[[], Awaitable[tuple[int, int, int | None]]] | None = None,
     ) -> None:
         self._known = known
         self._ages = ages
@@ -43,8 +43,10 @@ class QueueGauges:
         self.dead_letters: dict[QueueKey, int] = {}
         # For how long the oldest ready message could have been claimed; queues without one are left out.
         self.oldest_seconds: dict[QueueKey, float] = {}
-        self.set_aside = 0  # messages of forq.send
-        self._count_set_aside = count_set_aside
+        self.set_aside = 0  # this and the next: messages of forq.send
+        self._waiting = 0
+        self._oldest: tuple[int, float] | None = None  # the lowest id of those, and when it was seen first
+        self._read_sent = read_sent
 
     async def refresh(self) -> str:
         """Refresh all gauges, those from the cache first; says for how many queues.
@@ -67,8 +69,12 @@ class QueueGauges:
             self._commits_seen = commits
         ages = ((key, self._ages.age_ms(queue)) for key, queue in named)
         self.oldest_seconds = {key: age / 1_000 for key, age in ages if age is not None}
-        if self._count_set_aside is not None:
-            self.set_aside, _ = await self._count_set_aside()
+        if self._read_sent is not None:
+            self.set_aside, self._waiting, oldest = await self._read_sent()
+            if oldest is None:
+                self._oldest = None
+            elif self._oldest is None or self._oldest[0] != oldest:
+                self._oldest = oldest, trio.current_time()
         return counted(len(counts), "queue", "queues")
 
     def families(self) -> Iterator[Family]:
@@ -84,12 +90,23 @@ class QueueGauges:
             by_queue(self.oldest_seconds),
         )
 
-    def set_aside_families(self) -> Iterator[Family]:
+    def sent_families(self) -> Iterator[Family]:
         """What is refreshed of forq.send."""
         yield gauge(
             "forq_sent_set_aside",
             "Messages of forq.send that were refused and wait for somebody to decide, refreshed every 30 seconds.",
             self.set_aside,
+        )
+        yield gauge(
+            "forq_sent_waiting",
+            "Messages of forq.send that are committed and in no queue yet, refreshed every 30 seconds; at most "
+            f"{limits.SENT_COUNTED_MAX:,} are counted.",
+            self._waiting,
+        )
+        yield gauge(
+            "forq_sent_waiting_seconds",
+            "For how long the oldest of them has been seen waiting; 0 without one.",
+            0.0 if self._oldest is None else trio.current_time() - self._oldest[1],
         )
 
 
@@ -109,6 +126,7 @@ class Sampler:
         self._monitor = monitor
 
     async def run(self) -> None:
+        self._monitor.begin()
         while True:
             await trio.sleep_until(floor(trio.current_time()) + 1)
             self._monitor.sample()

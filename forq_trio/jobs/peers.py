@@ -6,7 +6,7 @@ makes itself known on the connection, and hears of the others. It also tells the
 batches' thread could not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -15,6 +15,7 @@ import trio
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
+from forq_trio.model.server.processes import HeardProcess, ProcessReport
 from forq_trio.storage.engine import Listener
 from forq_trio.writer_actor import WriterActor
 
@@ -62,7 +63,7 @@ class Peers:
         with self._rest:
             await trio.lowlevel.wait_readable(listener.socket)
         if trio.current_time() >= self._meets_at:
-            self._processes.heard(await trio.to_thread.run_sync(listener.meet, self._processes.own()))
+            self._processes.heard(*await trio.to_thread.run_sync(self._meet, listener, self._processes.own()))
             self._meets_at = trio.current_time() + limits.PROCESS_REPORT_SECONDS
         queues = listener.heard()  # also what came with the answer
         now = trio.current_time()
@@ -70,6 +71,13 @@ class Peers:
             self._writer.catch_up(filter(self._writer.parked.count, queues or ()))
             listener.note_look()
             self._looks_at = now + listener.catch_up_seconds
+
+    def _meet(
+        self, listener: Listener, own: ProcessReport
+    ) -> tuple[Sequence[HeardProcess], Mapping[str, bool]]:
+        """Report, and compare the secrets of those who reported. Blocks."""
+        heard = listener.meet(own)
+        return heard, self._processes.compare(heard)
 
     def _wake(self) -> None:
         """Wake the job, because there is something to tell or somebody waits."""

@@ -71,6 +71,10 @@ def with_context(message: MessageT, context: Mapping[str, str], outer: Mapping[s
     own: dict[str, str] = getattr(message, "attributes", None) or {}
     if outer and own.get(TRACEPARENT) == outer[TRACEPARENT]:
         own = {name: value for name, value in own.items() if name not in outer}
+    if TRACEPARENT not in own:
+        # A `tracestate` without a `traceparent` belongs to no trace, and is ignored (W3C Trace Context, processing
+        # model): beside the parent that is added here it would be read as that trace's.
+        own = {name: value for name, value in own.items() if name != TRACESTATE}
     left = limits.ATTRIBUTES_MAX - len(own)
     if not context or TRACEPARENT in own or left < 1:
         return message

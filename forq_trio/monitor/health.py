@@ -142,7 +142,7 @@ class FactGatherer:
             ready_fell=None if five is None else five[0] - counts.ready,
             grew=counts.total - watched.marks.at(60)[1] if dead_letters else 0,
             quiet_ms=_since(watched.active_at, now),
-            unchanged_ms=_since(watched.grew_at, now),
+            unchanged_ms=_since(watched.growth.at, now),
             watched_ms=_since(watched.started_at, now) or 0,
             lease_ms=rules.lease_ms,
             handling_p99_ms=p99,

@@ -1,7 +1,5 @@
 """The values of a queue's counters at each of the last minutes, from which follows what has happened since."""
 
-from array import array
-from collections.abc import Sequence
 from operator import sub
 
 from forq_trio.monitor.rings import NOTHING, Ring, Values
@@ -28,22 +26,19 @@ class Window:
 class Marks:
     """The marks of one queue, of which there is one a minute."""
 
-    __slots__ = ("_is_new", "_ring", "_started_at")
+    __slots__ = ("_first", "_ring", "_started_at")
 
-    def __init__(self, started_at: float, *, is_new: bool) -> None:
-        """See `Watched`."""
+    def __init__(self, started_at: float, first: Values) -> None:
+        """first: what the first mark has: no counts, and the messages that there were when the queue was found."""
         self._ring = Ring(_MARKS, len(MARKED), "d")
         self._started_at = started_at
-        self._is_new = is_new
+        self._first = first
 
     def put(self, minute: int, snapshot: Values) -> bool:
         """Mark this minute with the counters' values; False if it has a mark already."""
         if minute <= self._ring.last:
             return False
-        if self._ring.last == NOTHING:  # the counters of a queue begin with it
-            messages: Sequence[float] = (0.0, 0.0) if self._is_new else snapshot[COUNTERS:]
-            snapshot = array("d", (*[0.0] * COUNTERS, *messages))
-        self._ring.put(minute, snapshot)
+        self._ring.put(minute, self._first if self._ring.last == NOTHING else snapshot)
         return True
 
     def window(self, minutes: int, now: float, snapshot: Values) -> Window:

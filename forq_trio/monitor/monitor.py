@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.bodies import QueueHealth
 from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.monitor.ages import Ages
@@ -36,7 +37,7 @@ NOT_WATCHED = QueueHealth("fine", f"Not watched, there are more than {limits.SER
 class _Judged:
     """The verdict on a queue, and the queue's state when it was judged."""
 
-    __slots__ = ("at", "health", "holding", "paused", "snapshot")
+    __slots__ = ("at", "dead_letters", "grew_at", "health", "holding", "paused", "snapshot")
 
     def __init__(self) -> None:
         self.at = float("-inf")
@@ -44,16 +45,25 @@ class _Judged:
         self.holding = Holding()
         self.snapshot: Values | None = None
         self.paused = False
+        self.dead_letters = False
+        self.grew_at: float | None = None
 
     def is_due(self, watched: Watched, now: float) -> bool:
-        """Whether to judge the queue now. An empty, idle queue is judged less often, one that was paused at once."""
-        if watched.pause.is_on != self.paused:
+        """Whether to judge the queue now. An empty, idle queue is judged less often.
+
+        One that was paused is judged at once, and one that got dead letters.
+        """
+        if watched.pause.is_on != self.paused or self.misses_growth(watched):
             return True
         passed = now - self.at
         if passed < JUDGED_SECONDS:
             return False
         is_still = watched.is_empty and watched.snapshot == self.snapshot and not self.holding.causes
         return not is_still or passed >= JUDGED_SECONDS_STILL
+
+    def misses_growth(self, watched: Watched) -> bool:
+        """Whether dead letters came that the verdict does not know of."""
+        return self.dead_letters and watched.growth.at != self.grew_at
 
 
 class _Slice:
@@ -124,9 +134,17 @@ class Monitor:
         return self._totals.now()
 
     def health(self, queue: str) -> QueueHealth:
-        """The verdict on a queue; a queue that is not known is healthy."""
+        """The verdict on a queue; a queue that is not known is healthy.
+
+        It is up to a minute old, but that of a dead-letter queue never says that nothing came where something did.
+        """
         judged = self._judged.get(queue)
         if judged is not None:
+            if judged.dead_letters:
+                now, watched = self._seconds(), self._watched[queue]
+                watched.note_growth(now, self._known.counts_of(queue).total)
+                if judged.misses_growth(watched):
+                    self._judge(watched, judged, now, dead_letters=True)
             return judged.health
         return HEALTHY if self._counters.queues.activity(queue) is not None else NOT_WATCHED
 
@@ -170,6 +188,10 @@ class Monitor:
 
     # Sampling
 
+    def begin(self) -> None:
+        """Watch the queues that there are: whatever they get from now on is new."""
+        self._find_queues(self._seconds())
+
     def sample(self) -> int:
         """Note what happened since the last call; returns how many queues were sampled.
 
@@ -208,7 +230,7 @@ class Monitor:
                     self._counters,
                     max(self._started_at, now - STEP_SECONDS),
                     place,
-                    is_new=self._watches_all,
+                    QueueCounts() if self._watches_all else counts[queue],
                 )
                 self._watched[queue] = self._slices[place].watched[queue] = watched
                 self._judged[queue] = _Judged()
@@ -239,7 +261,7 @@ class Monitor:
             if age is not None and is_oldest and not takes_dead_letters:
                 oldest = age
             if is_due:
-                self._judge(watched, judged, now, takes_dead_letters)
+                self._judge(watched, judged, now, dead_letters=takes_dead_letters)
         part.oldest_seconds = oldest / limits.SECOND_MS
         return len(part.watched)
 
@@ -247,9 +269,10 @@ class Monitor:
         """The queues that settings name as a dead-letter queue."""
         return {settings.dead_letter_queue or "" for settings in self._known.settings().values()}
 
-    def _judge(self, watched: Watched, judged: _Judged, now: float, dead_letters: bool) -> None:
+    def _judge(self, watched: Watched, judged: _Judged, now: float, *, dead_letters: bool) -> None:
         facts = self._gatherer.facts(watched, now, dead_letters=dead_letters)
         judged.health = judged.holding.judge(facts, now, self._clock.now_ms())
         judged.at = now
+        judged.dead_letters, judged.grew_at = dead_letters, watched.growth.at
         judged.snapshot, judged.paused = watched.snapshot, bool(watched.pause.is_on)
         self._levels[watched.name] = judged.health.level

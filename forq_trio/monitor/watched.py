@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.monitor.marks import MARKED, Marks, Window
+from forq_trio.monitor.marks import COUNTERS, MARKED, Marks, Window
 from forq_trio.monitor.quantiles import QueueTimes
 from forq_trio.monitor.rings import Cascade
 from forq_trio.telemetry.counters import Counters
@@ -63,6 +63,23 @@ class PauseState:
             self.is_on = paused
 
 
+class Growth:
+    """When a queue last got messages."""
+
+    __slots__ = ("_came", "_total", "at")
+
+    def __init__(self, total: int) -> None:
+        self.at: float | None = None  # on the monitor's clock; None: it got none since it is watched
+        self._came = 0
+        self._total = total
+
+    def note(self, now: float, came: int, total: int) -> None:
+        """came: how many have come so far, as far as that is counted. total: how many there are now."""
+        if came > self._came or total > self._total:
+            self.at = now
+        self._came, self._total = came, total
+
+
 class Watched:
     """A queue that is watched. Times are seconds of the monitor's clock."""
 
@@ -71,8 +88,7 @@ class Watched:
         "_sampled_at",
         "active_at",
         "first_at",
-        "grew_at",
-        "is_new",
+        "growth",
         "marks",
         "name",
         "pause",
@@ -85,20 +101,26 @@ class Watched:
     )
 
     def __init__(
-        self, name: str, counters: Counters, started_at: float, slice_: int, *, is_new: bool = False
+        self,
+        name: str,
+        counters: Counters,
+        started_at: float,
+        slice_: int,
+        messages: QueueCounts = QueueCounts(),  # noqa: B008  it is frozen
     ) -> None:
+        """messages: those that are not new: what the queue had when it was found, none if it was made since."""
         self.name = name
-        self.is_new = is_new  # it is newer than the monitor's last search: so are all its messages
         self.slice = slice_
         self.started_at = started_at
         self.rings = Cascade((POINTS, POINTS, POINTS), _RATIOS, len(COLUMNS))
-        self.marks = Marks(started_at, is_new=is_new)
         self.times = QueueTimes(name, counters.durations)
         self.rates = QueueRates()
-        self.snapshot = array("d", [0.0] * len(MARKED))  # the columns of the marks, at the last sample
+        # the columns of the marks, at the last sample
+        self.snapshot = array("d", (*[0.0] * COUNTERS, messages.ready, messages.total))
+        self.marks = Marks(started_at, self.snapshot)
         self.first_at: float | None = None  # when the first sample was
         self.active_at: float | None = None  # when a message was last sent or delivered
-        self.grew_at: float | None = None  # when it last got more messages
+        self.growth = Growth(messages.total)
         self.pause = PauseState()
         self._counters = counters
         self._sampled_at = started_at
@@ -137,8 +159,7 @@ class Watched:
         self.rings.put(step, array("f", values))
         if sent + delivered > before[0] + before[1]:
             self.active_at = now
-        if total > before[_TOTAL] and (self.is_new or self.first_at is not None):
-            self.grew_at = now
+        self.note_growth(now, total)
         self.pause.note(paused=paused, now=now)
         self.first_at = now if self.first_at is None else self.first_at
         self._sampled_at = now
@@ -151,6 +172,15 @@ class Watched:
         )
         if self.marks.put(step * STEP_SECONDS // 60, self.snapshot):
             self.times.mark()
+
+    def note_growth(self, now: float, total: int) -> None:
+        """Note whether messages came since this was called last. total: how many there are now.
+
+        Of those that come by another process only more than go are seen.
+        """
+        activity = self._counters.queues.activity(self.name)
+        came = 0 if activity is None else activity.sent.count + activity.moved_in
+        self.growth.note(now, came, total)
 
     @property
     def is_empty(self) -> bool:

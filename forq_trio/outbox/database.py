@@ -42,7 +42,8 @@ def path_of(database: str | os.PathLike[str]) -> str:
 
 
 class OutboxDatabase:
-    """An outbox, to be closed in the end. identity: its id, as of `begin`.
+    """An outbox, to be closed in the end. identity: its id, as of `begin`. last_id: the highest id that was ever given
+    to a message, as of the latest transaction.
 
     Every method raises sqlite3.Error, which is an OperationalError while the database is locked, and NoOutbox. All but
     `begin` also raise OutboxReplaced, and OutboxOlder if the given position is higher than any id that the outbox has
@@ -51,6 +52,7 @@ class OutboxDatabase:
 
     def __init__(self, path: str) -> None:
         self.identity = ""
+        self.last_id = 0
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -106,7 +108,8 @@ class OutboxDatabase:
                 if _identity(connection) != self.identity:
                     raise OutboxReplaced
                 last = connection.execute(SQL["last_id"]).fetchone()
-                if position > (0 if last is None else last[0]):
+                self.last_id = 0 if last is None else last[0]
+                if position > self.last_id:
                     raise OutboxOlder
                 result = work(connection)
                 connection.execute("COMMIT")

@@ -25,6 +25,7 @@ from forq_trio.model.errors import (
     error_of,
 )
 from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.outbox.backlog import Backlog
 from forq_trio.outbox.changes import Changes, watch
 from forq_trio.outbox.database import OutboxDatabase, path_of
 from forq_trio.outbox.errors import NoOutbox
@@ -53,7 +54,7 @@ class Relay:
     kernel's reports, where there are any.
 
     relayed, set_aside, looks: how many messages it has moved, how many it has set aside, and how often it has read the
-    outbox. last_problem: why it waits before it tries again; None if all goes well.
+    outbox. backlog: what waits. last_problem: why it waits before it tries again; None if all goes well.
 
     While the server or the database fails, the relay tries again, after 0.1 to 5 seconds. If the database is replaced,
     it is opened again. Raises OutboxOlder; NoOutbox if there is no outbox at the start; and what the source raises for
@@ -80,6 +81,7 @@ class Relay:
         self._position = 0
         self._page_max = limits.OUTBOX_PAGE_MAX
         self._woken = anyio.Event()
+        self.backlog = Backlog()
         self._beside: AbstractAsyncContextManager[None]
 
     async def __aenter__(self) -> Self:
@@ -167,6 +169,7 @@ class Relay:
         """Move a page; False if there was none. locked: see `OutboxDatabase.page`."""
         messages = await database.page(self._position, self._page_max, locked=locked)
         self.looks += 1
+        self.backlog.note(self._position if messages else database.last_id, database.last_id)
         if not messages:
             return False
         if isinstance(messages, OutboxRefusal):
@@ -182,6 +185,7 @@ class Relay:
         if stored.position != before:
             self.relayed += sum(before < each.id <= stored.position for each in messages)
             await database.remove(stored.position)
+            self.backlog.note(stored.position, database.last_id)
         if stored.refused is not None:
             await self._refused(database, stored.refused, moved=stored.position != before)
         else:  # another relay may have set aside what was searched for

@@ -172,6 +172,7 @@ class BatchResult(Struct, gc=False):
     woken: Set[str] = frozenset()
     # milliseconds, by (kind of DURATION_KINDS, queue), one for each message that was claimed or acked
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
+    moved_in: Mapping[str, int] = {}  # how many messages came into each queue from another one
     # damaged messages that could not be settled or delivered
     set_aside: Sequence[DamagedMessage] = ()
     logged: Set[str] = frozenset()  # the queues with new lifecycle events

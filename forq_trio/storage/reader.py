@@ -189,6 +189,10 @@ class Reader(Protocol):
         """How many messages are set aside, and the highest id (0 if there are none)."""
         ...
 
+    def sent_figures(self, most: int) -> tuple[int, int, int | None]:
+        """Of forq.send: how many messages are set aside, how many wait (`most` at most), and the lowest id of these."""
+        ...
+
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         """The lines of up to `count` pages of a consumer's lease from page `first` on, in order, up to the first gap.
 

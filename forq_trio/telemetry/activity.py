@@ -59,6 +59,7 @@ class Activity:
     """The counters of one queue since the start: messages sent, delivered, acked and nacked, leases that ended.
 
     lost: messages deleted because the dead-letter queue was full. refused: sends refused because the queue was full.
+    moved_in: messages that came from other queues: dead letters, and what was redriven.
     created, updated, ignored: offers, by what became of them.
     """
 
@@ -70,6 +71,7 @@ class Activity:
         "ended",
         "ignored",
         "lost",
+        "moved_in",
         "nacked",
         "refused",
         "sent",
@@ -80,7 +82,7 @@ class Activity:
         self.all: list[tuple[str, Series]] = []
         self.sent = self.delivered = self.acked = self.nacked = self.ended = self.lost = _NOTHING
         self.created = self.updated = self.ignored = _NOTHING
-        self.refused = 0
+        self.refused = self.moved_in = 0
 
     @property
     def offered(self) -> int:

@@ -103,6 +103,8 @@ class Counters:
         """Add what a committed batch did, and its waits for batches of other processes."""
         at_ms = batch.now_ms
         self.queues.record(result.events)
+        if result.moved_in:
+            self.queues.record_moved_in(result.moved_in)
         self.durations.record(result.durations)
         self.runs.record(result.own_work)
         self.sent_set_aside += result.sent_set_aside

@@ -60,6 +60,11 @@ class LogEvent(StrEnum):
         "info",
         "A database made by Forq was migrated; a copy of the original is next to it.",
     )
+    OTHER_SECRET = (
+        "server.other_secret",
+        "warning",
+        "Another server on the database has another FORQ_AUTH_SECRET: keys and logins are good at one of them only.",
+    )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
     LOG_GAVE_WAY = (

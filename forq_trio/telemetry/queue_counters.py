@@ -7,7 +7,7 @@ has what the monitor needs to know about each queue.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from forq_trio.model import limits
@@ -103,6 +103,13 @@ class QueueCounters:
             series = self._by_event.get((event.kind, event.queue, event.reason)) or self._admit(event)
             series.count += event.count
 
+    def record_moved_in(self, counts: Mapping[str, int]) -> None:
+        """Add how many messages came into each queue from another one."""
+        for queue, count in counts.items():
+            activity = self._activity(queue)
+            if activity is not None:
+                activity.moved_in += count
+
     def record_refused(self, queue: str) -> None:
         """Count a send that was refused because its queue was full."""
         activity = self._activity(queue)
@@ -168,7 +175,7 @@ class QueueCounters:
 
     def _forget(self, queue: str) -> None:
         if queue in self._labelled:
-            self._activities[queue].refused = 0
+            self._activities[queue].refused = self._activities[queue].moved_in = 0
             return
         for series in self._remove(queue):
             self._other(series.kind, series.is_dlq, series.reason).count += series.count

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from quart import Response, g, request
 
@@ -30,6 +30,13 @@ from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.worker_directory import WorkerDirectory
 
 THEME_COOKIE = "ForqTheme"
+
+
+class GoneMessage(NamedTuple):
+    """A message that an action has removed from its queue."""
+
+    sequence: int
+    word: str  # what became of it
 
 
 @dataclass(frozen=True)
@@ -132,16 +139,23 @@ class Site:
         }
 
     def done(
-        self, toast: str | None, *, go: str | None = None, link: str | None = None, href: str | None = None
+        self,
+        toast: str | None,
+        *,
+        go: str | None = None,
+        link: str | None = None,
+        href: str | None = None,
+        gone: GoneMessage | None = None,
     ) -> Response:
         """The answer to an action that was carried out.
 
         toast: what to say; link, href: a link in it. go: the page to show, None for the one that is open. A browser
-        without JavaScript is sent there.
+        without JavaScript is sent there. gone: a message that left its queue; a list that shows it strikes it out.
         """
         if request.headers.get("HX-Request") != "true":
             return see_other(go or request.headers.get("Referer", self.url("/")))
-        event = {"forq:done": {"toast": toast, "go": go, "link": link, "href": href}}
+        left = None if gone is None else gone._asdict()
+        event = {"forq:done": {"toast": toast, "go": go, "link": link, "href": href, "gone": left}}
         return Response(b"", 204, headers={"HX-Trigger": json.dumps(event)})
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import anyio
 
@@ -19,10 +19,11 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, WrongKey
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted
-from forq_trio.outbox.relay import Relay, RelayTarget, check_source
+from forq_trio.outbox.relay import check_source
 from forq_trio.worker.calls import Middleware
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import QueueLoop, QueueStats
+from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
@@ -75,7 +76,7 @@ class Worker:
         self._presence = Presence(self.name, socket.gethostname(), version) if presence else None
         self.handlers: dict[str, Handler[..., Any]] = {}  # by queue
         self.stats: dict[str, QueueStats] = {}  # by queue
-        self._outbox = outbox
+        self.relayed = None if outbox is None else WorkerOutbox(outbox)
         self._source = WorkerSource(source, secret)
         self._sender = Sender(self._source, self.handlers)
         self._concurrency = concurrency
@@ -310,9 +311,7 @@ class Worker:
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
         """Relay the outbox and run the loops; with `stop_when_empty` until all of them find nothing."""
-        relay = None
-        if self._outbox is not None:  # a source that no relay sends to is refused there
-            relay = Relay(self._outbox, cast("RelayTarget", source))
+        relay = None if self.relayed is None else self.relayed.relay(source)
         if not stop_when_empty:
             async with relay or nullcontext():
                 await self._run_loops(source, stop_when_empty=False)

@@ -46,7 +46,7 @@ def measure(worker: "Worker", registry: CollectorRegistry = REGISTRY) -> None:
 
 
 class _OfStats(Collector):
-    """Series of `Worker.stats`."""
+    """Series of `Worker.stats`, and of what the worker relays."""
 
     def __init__(self, worker: "Worker") -> None:
         self._worker = worker
@@ -68,4 +68,5 @@ class _OfStats(Collector):
                 ended.add_metric([queue, outcome], getattr(stats, outcome))
             running.add_metric([queue], stats.running)
             slots.add_metric([queue], stats.slots)
-        return iter((ended, running, slots))
+        relayed = self._worker.relayed
+        return iter((ended, running, slots, *(() if relayed is None else relayed.metrics())))

@@ -264,3 +264,19 @@ def test_it_asks_again_until_the_server_works(forq: Forq):
     outcome = forq("health", "--url", NOWHERE, "--wait", "300ms")
     assert outcome.code == 3
     assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "works."),
+        (1, "works, but: another server on its database has another FORQ_AUTH_SECRET."),
+        (2, "works, but: 2 other servers on its database have another FORQ_AUTH_SECRET."),
+    ],
+)
+def test_other_secrets_are_told(forq: Forq, count: int, words: str):
+    with answering(
+        said("200 OK", f'{{"status": "ok", "sendsRefused": null, "otherSecrets": {count}}}')
+    ) as url:
+        outcome = forq("health", "--url", url, "--sends")
+    assert (outcome.code, outcome.out) == (0, f"{url} {words}\n")

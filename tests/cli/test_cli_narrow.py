@@ -1,5 +1,6 @@
 """Every list on narrow terminals with the longest names: a row stays a line, and a name is whole while it can be."""
 
+import json
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -169,3 +170,76 @@ def test_a_bar_of_a_long_name_has_space_for_what_is_done(monkeypatch: pytest.Mon
         show(1, None, "1 of 2 written")
     assert f"{NAME[:13]}…{NAME[-12:]} " in stream.text()
     assert re.search(r" 50% 1 of 2 written \d:\d\d:\d\d", stream.text())
+
+
+@pytest.fixture(scope="module")
+def failing() -> Iterator[str]:
+    """The URL of a server with dead letters whose errors are worth reading, and with a queue in trouble."""
+    with in_process_server() as url, ForqClient(url, SECRET) as client:
+        client.produce_many("orders", [NewMessage(f'{{"order": {n}}}', max_attempts=1) for n in range(2)])
+        for message in client.receive("orders", max_messages=2):
+            client.nack("orders", message, reason="410 Gone: the hook of customer 4117 does not exist")
+        client.pause("orders")
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("width", "head"),
+    [
+        (60, ["id", "last error"]),
+        (80, ["id", "age", "reason", "last error"]),
+        (100, ["id", "age", "from", "reason", "last error", "content"]),
+        (120, ["sequence", "id", "age", "from", "attempts", "reason", "last error", "content"]),
+    ],
+)
+def test_of_dead_letters_the_error_is_there_at_every_width(
+    forq: Forq, failing: str, monkeypatch: pytest.MonkeyPatch, width: int, head: list[str]
+):
+    monkeypatch.setenv("FORQ_URL", failing)
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown, *rows = STYLE.sub("", forq("dead", "list", "orders-dlq", terminal=True).out).splitlines()
+    assert re.split(" {2,}", shown.strip()) == head
+    assert len(rows) == 2
+    assert all("410 Gone: the hook of" in row for row in rows)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_the_health_of_a_queue_is_there_at_every_width(
+    forq: Forq, failing: str, monkeypatch: pytest.MonkeyPatch, width: int
+):
+    monkeypatch.setenv("FORQ_URL", failing)
+    monkeypatch.setenv("COLUMNS", str(width))
+    health = {
+        queue["queue"]: queue["verdict"]
+        for queue in map(json.loads, forq("queues", "--json").out.splitlines())
+    }
+    lines = STYLE.sub("", forq("queues", terminal=True).out).splitlines()[1:]
+    assert {line.split()[0]: line[-len(health[line.split()[0]]) :] for line in lines} == health
+
+
+def test_a_text_of_which_more_has_to_be_there(monkeypatch: pytest.MonkeyPatch):
+    columns = (
+        Column("queue", CellKind.NAME),
+        Column("ready", CellKind.NUMBER, spare=1),
+        Column("error", CellKind.TEXT, spare=2),
+        Column("health", CellKind.TEXT, least=20),
+    )
+    row = ("orders", 1, "it is not there at all", "Backlog and no consumers")
+
+    def line(width: int) -> str:
+        out = Stream(terminal=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", out)
+            patch.setattr("sys.stderr", Stream(terminal=True))
+            patch.setenv("COLUMNS", str(width))
+            print_table(columns, [row])
+        return STYLE.sub("", out.text()).splitlines()[1]
+
+    assert line(90) == "orders      1  it is not there at all  Backlog and no consumers"
+    assert line(51) == "orders      1  it is not…  Backlog and no consumers"
+    assert line(47) == "orders      1  it is not…  Backlog and no cons…"
+    assert line(44) == "orders  it is not…  Backlog and no consumers"
+    assert line(39) == "orders  Backlog and no consumers"
+    assert line(28) == "orders  Backlog and no cons…"
+    assert line(20) == "orders  Backlog and…"
+    assert line(18) == "orders  Backlog a…"

@@ -3,14 +3,18 @@
 What a generator does not understand, or makes of the document that does not compile, is a fault of the document.
 """
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from forq_trio.http.forq_api.examples import ANSWERS
 from support.needs import lacks
 from support.real_server import RealServer, environment, real_server
 
@@ -19,6 +23,7 @@ pytestmark = [pytest.mark.process, pytest.mark.tier2]
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
 SECONDS_MAX = 500
+LATER_QUEUE = {**ANSWERS["showQueue"], "level": "of_a_later_server"}
 OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
 
@@ -26,6 +31,34 @@ OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 def server(tmp_path) -> Iterator[RealServer]:
     with real_server(tmp_path / "forq.db") as server:
         yield server
+
+
+class _OfLater(BaseHTTPRequestHandler):
+    """A server of a later version: it knows one queue, and answers words that docs/openapi.json does not have."""
+
+    def do_GET(self) -> None:
+        known = self.path.endswith("/orders")
+        answer = LATER_QUEUE if known else {"code": "not_found.of_a_later_server", "message": "no"}
+        body = json.dumps(answer).encode()
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+@pytest.fixture
+def later() -> Iterator[str]:
+    """Its URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OfLater) as served:
+        thread = Thread(target=served.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_port}"
+        served.shutdown()
+        thread.join()
 
 
 def need(program: str, package: str) -> str:
@@ -54,8 +87,8 @@ def started(folder: Path, *command: str, **more: str) -> "subprocess.CompletedPr
     )
 
 
-def of_server(server: RealServer) -> Mapping[str, str]:
-    return {"FORQ_URL": server.url}
+def of_servers(server: RealServer, later: str) -> Mapping[str, str]:
+    return {"FORQ_URL": server.url, "FORQ_LATER_URL": later}
 
 
 def copy(language: str, tmp_path: Path) -> Path:
@@ -66,7 +99,7 @@ def copy(language: str, tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(SECONDS_MAX)
-def test_a_typescript_client(server, tmp_path) -> None:
+def test_a_typescript_client(server, later, tmp_path) -> None:
     node, npm = need("node", "nodejs"), need("npm", "npm")
     folder = copy("typescript", tmp_path)
     cache = str(tmp_path / "npm")
@@ -85,11 +118,11 @@ def test_a_typescript_client(server, tmp_path) -> None:
     assert "warn" not in said.lower()
     run(folder, str(bin / "tsc"), "--noEmit")
     run(folder, str(bin / "tsc"))
-    run(folder, node, "built/smoke.js", **of_server(server))
+    run(folder, node, "built/smoke.js", **of_servers(server, later))
 
 
 @pytest.mark.timeout(SECONDS_MAX)
-def test_a_go_client(server, tmp_path) -> None:
+def test_a_go_client(server, later, tmp_path) -> None:
     go = need("go", "golang-go")
     folder = copy("go", tmp_path)
     caches = {
@@ -107,4 +140,4 @@ def test_a_go_client(server, tmp_path) -> None:
     run(folder, go, "mod", "tidy", **caches)
     run(folder, go, "vet", "./...", **caches)
     run(folder, go, "build", "-o", "smoke", ".", **caches)
-    run(folder, str(folder / "smoke"), **of_server(server))
+    run(folder, str(folder / "smoke"), **of_servers(server, later))

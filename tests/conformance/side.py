@@ -129,7 +129,8 @@ class Side:
             for queue, parts in sorted(served_by_queue(result, receivers).items())
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
-        rest = (result.failed_queued, result.woken, durations, self.new_events(), runs_of(result))
+        changes = (result.woken, durations, dict(result.moved_in))
+        rest = (result.failed_queued, *changes, self.new_events(), runs_of(result))
         said = (outcomes, served, result.events, *rest)
         return said, result.next_due_ms
 

@@ -59,6 +59,7 @@ def test_f7_a_settlement_that_fails_moves_it_at_once(engine, settles, changes) -
     result = run(engine, settles(produced.id, receipt), now=T0 + 5)
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed"), *changes]
     assert (result.failed_queued, set(result.woken)) == (False, {"q-dlq"})
+    assert result.moved_in == {"q-dlq": 1}
     message = look(engine, produced.id, "q-dlq")
     assert (message.status, message.attempts, message.content) == ("ready", 0, "body")
     assert (message.failure_reason, message.source_queue) == (REASON_MAX_ATTEMPTS, "q")

@@ -85,6 +85,7 @@ def test_examples_are_broken_where_they_are_too_long() -> None:
         ("after", {"type": "integer", "maximum": 2**63 - 1, "minimum": 0}, "integer"),
         ("group", {"type": ["string", "null"], "minLength": 1, "maxLength": 9}, "text, 1 to 9 characters or null"),
         ("order", {"enum": ["fifo", "shuffle"]}, "`fifo` or `shuffle`"),
+        ("kind", {"type": ["string", "null"], "x-extensible-enum": ["sent", "acked"]}, "`sent`, `acked` or null"),
         ("x", {"type": "array", "items": {"$ref": "#/a/b/Failure"}}, "list of [Failure](http-types.md#failure)"),
         ("x", {"type": "object", "additionalProperties": {"type": "string"}}, "object of text"),
     ],

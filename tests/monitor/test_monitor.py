@@ -7,6 +7,9 @@ import pytest
 import trio
 
 from forq_trio.model import limits
+from forq_trio.model.commands import Claim, Nack, Produce, Purge
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
 from forq_trio.model.queues.bodies import QueueHealth
 from forq_trio.model.queues.settings import Rate
 from forq_trio.monitor.ages import Ages
@@ -18,12 +21,14 @@ from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.system import System, open_system
 from forq_trio.telemetry.counters import Counters
 from oracle.engine import MemoryEngine
+from support import batches
 from support.actors import TrioClock, elapse, on_the_loop
 from support.forq_api import Seconds, SetClock
 
 
-def opened(*, monitored: bool = True):
-    return open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop(), monitored=monitored)
+def opened(engine: MemoryEngine | None = None, *, monitored: bool = True):
+    engine = engine or MemoryEngine(EngineSettings())
+    return open_system(engine, TrioClock(), policy=on_the_loop(), monitored=monitored)
 
 
 async def fail(system: System, queue: str) -> None:
@@ -98,13 +103,59 @@ async def test_the_first_dead_letters_need_attention(autojump_clock) -> None:
         assert system.monitor.health("q-dlq").verdict == "Nothing new for 1 h"
 
 
+NOTHING_NEW = "Nothing new since the start"
+
+
+def with_a_dead_letter() -> MemoryEngine:
+    """An engine as an earlier server left it: with one dead letter of `q`. Messages have one attempt."""
+    engine = MemoryEngine(EngineSettings(attempts_max=1))
+    batches.do(engine, Produce("q", NewMessage("x")))
+    (delivery,) = batches.do(engine, Claim("q", 1, 60_000))
+    batches.do(engine, Nack("q", (Receipt.parse(delivery.receipt),)))
+    return engine
+
+
 async def test_dead_letters_of_before_the_start_are_not_new(autojump_clock) -> None:
-    async with opened() as system:
-        await system.broker.configure("q", max_attempts=1)
-        await fail(system, "q")
+    async with opened(with_a_dead_letter()) as system:
         await elapse(60)
-        assert system.monitor.health("q-dlq").verdict == "Nothing new since the start"
+        assert system.monitor.health("q-dlq").verdict == NOTHING_NEW
         assert system.monitor.grown("q-dlq") == 0
+
+
+@pytest.mark.parametrize("started", [0, 1, 7, 61])
+async def test_a_dead_letter_is_new_from_its_first_moment(autojump_clock, started: int) -> None:
+    """Also one that comes before the first sample, and while the verdict on an unchanged queue rests."""
+    async with opened(with_a_dead_letter()) as system:
+        await elapse(started)
+        await fail(system, "q")
+        for _ in range(55):
+            assert system.monitor.health("q-dlq").verdict != NOTHING_NEW
+            await elapse(1)
+        assert system.monitor.health("q-dlq").verdict == "New in the last minute"
+        assert system.monitor.grown("q-dlq") == 1
+
+
+async def test_the_first_dead_letter_of_an_empty_queue_is_new_from_its_first_moment(autojump_clock) -> None:
+    engine = with_a_dead_letter()
+    batches.do(engine, Purge("q-dlq"))
+    async with opened(engine) as system:
+        await elapse(70)
+        assert system.monitor.health("q-dlq").verdict == NOTHING_NEW
+        await fail(system, "q")
+        assert system.monitor.health("q-dlq").verdict == "New in the last minute"
+
+
+async def test_a_dead_letter_is_new_if_another_one_goes_at_the_same_time(autojump_clock) -> None:
+    async with opened(with_a_dead_letter()) as system:
+        await elapse(60)
+        assert system.monitor.health("q-dlq").verdict == NOTHING_NEW
+        (dead,) = await system.broker.receive("q-dlq", wait_ms=0)
+        await system.broker.ack("q-dlq", [dead.receipt])
+        await fail(system, "q")
+        assert system.broker.known.counts_of("q-dlq").total == 1
+        assert system.monitor.health("q-dlq").verdict == "New in the last minute"
+        await elapse(10)
+        assert system.monitor.health("q-dlq").verdict == "New in the last minute"
 
 
 async def test_of_all_queues_together_dead_letters_are_neither_ready_nor_the_oldest() -> None:

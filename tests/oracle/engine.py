@@ -84,6 +84,7 @@ class MemoryEngine:
             failed_queued=tx.failed_queued,
             woken=tx.woken,
             durations=tx.durations,
+            moved_in=dict(tx.moved_in),
             own_work=tx.runs,
             logged={event.queue for event, _ in tx.state.events if event.id > tx.last_event_before},
         )

@@ -242,6 +242,9 @@ class MemoryReader:
     def count_set_aside(self) -> tuple[int, int]:
         return 0, 0
 
+    def sent_figures(self, most: int) -> tuple[int, int, int | None]:
+        return 0, 0, None
+
     def apps_named(self, app: str) -> list[PublishedVersion]:
         return [each for each in self._committed().apps.values() if each.app == app]
 

@@ -50,6 +50,7 @@ class Transaction:
     limited: set[tuple[str, str]] = field(default_factory=set)
     runs: list[SavedRun] = field(default_factory=list)
     going_on: list[Row] = field(default_factory=list)
+    moved_in: Counter[str] = field(default_factory=Counter)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, with which to continue if a command fails."""
@@ -69,6 +70,7 @@ class Transaction:
             self.limited.copy(),
             self.runs.copy(),
             self.going_on.copy(),
+            self.moved_in.copy(),
         )
 
     def events(self) -> list[Event]:
@@ -162,6 +164,8 @@ class Transaction:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None
             self.counted[change, named.queue, reason] += 1
+        if old is not None and new is not None and old.queue != new.queue:
+            self.moved_in[new.queue] += 1
         if self.state.defaults.events:
             log(self.state, self.now_ms, change, old, new, reason, nack_reason)
 

@@ -3,10 +3,13 @@
 import msgspec
 import pytest
 
+from forq_trio.broker import known_processes
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.model import limits
+from forq_trio.model.access.secret_checks import SecretCheck
 from forq_trio.model.server.processes import HeardProcess, JobRun, is_newer
 from forq_trio.storage.migrate import load
+from forq_trio.telemetry.log import LogEvent
 from support.forq_api import SetClock
 
 NOW = 1_700_000_000_000
@@ -34,8 +37,43 @@ def test_others_are_silent_as_of_the_last_time_that_the_database_answered():
     assert processes.states() == {"running": 1, "silent": 1}
 
 
+def test_another_secret_is_told_of_once_and_not_shown(monkeypatch):
+    told = []
+    monkeypatch.setattr(known_processes, "log", lambda event, **fields: told.append((event, fields["name"])))
+    processes = known(SetClock())
+    processes.secret = SecretCheck("a" * 32)
+    own = processes.own()
+    checks = {"same": "a", "other": "b", "silent": "b"}
+    others = [
+        msgspec.structs.replace(own, id=id, name=id, secret_check=SecretCheck(letter * 32).own)
+        for id, letter in checks.items()
+    ]
+    others.append(msgspec.structs.replace(own, id="older", name="older", secret_check=None))
+    heard = [HeardProcess(each, None, NOW) for each in (own, *others)]
+    heard[3] = msgspec.structs.replace(heard[3], heard_at=NOW - limits.PROCESS_SILENT_MS)
+    for _ in range(2):
+        processes.heard(heard, processes.compare(heard))
+    assert told == [(LogEvent.OTHER_SECRET, "other"), (LogEvent.OTHER_SECRET, "silent")]
+    assert {each.id for each in processes.all() if each.other_secret} == {"other", "silent"}
+    assert processes.other_secrets == 1  # a silent one may be what a restart has replaced
+    assert b"secret" not in msgspec.json.encode(processes.all()).replace(b"otherSecret", b"")
+
+
+def test_at_each_report_only_some_secrets_are_compared(monkeypatch):
+    monkeypatch.setattr(limits, "PROCESS_SECRETS_COMPARED_MAX", 2)
+    processes = known(SetClock())
+    processes.secret = SecretCheck("a" * 32)
+    own = processes.own()
+    others = [msgspec.structs.replace(own, id=str(number)) for number in range(3)]
+    heard = [HeardProcess(each, None, NOW) for each in (own, *others)]
+    assert len(processes.compare(heard)) == 2
+    processes.heard(heard, processes.compare(heard))
+    assert len(processes.compare(heard)) == 3
+
+
 def test_the_longest_report_fits_into_the_table():
     processes = known(SetClock())
+    processes.secret = SecretCheck("x" * 32)
     processes.running = lambda: ["x" * 1_000] * 1_000
     processes.connections = lambda: limits.CONNECTIONS_MAX
     run = JobRun("x" * limits.PROCESS_JOB_LENGTH_MAX, NOW, 3_600_000.5, "\U0001f4a5\x00" * 1_000, failed=True)

@@ -62,6 +62,13 @@ def process(heard_ms_ago: int) -> ProcessInfo:
     )
 
 
+def test_servers_with_different_secrets_are_noticed() -> None:
+    other = msgspec.structs.replace(process(1_000), other_secret=True)
+    facts = msgspec.structs.replace(FINE, processes=(process(0), other))
+    sentence = "1 of 2 processes has another FORQ_AUTH_SECRET"
+    assert system_verdict(facts, []) == ("attention", sentence)
+
+
 def held(held_ms: int) -> DatabaseState:
     """What was seen of a database in which a snapshot is held for so long."""
     dump = SnapshotKeeper("session", "pg_dump", 4711, "active", "7", 0)

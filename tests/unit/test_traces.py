@@ -90,6 +90,16 @@ def test_the_context_around_a_send_gives_way_to_that_of_the_send() -> None:
     assert with_context(other, sending, outer) is other
 
 
+def test_a_tracestate_without_a_parent_is_ignored() -> None:
+    alone = NewMessage("x", attributes={"b": "c", "tracestate": "other=1"})
+    assert with_context(alone, PARENT, {}).attributes == {"b": "c"} | PARENT
+    whole = PARENT | {"tracestate": "a=1"}
+    assert with_context(alone, whole, {}).attributes == {"b": "c"} | whole
+    assert with_context(alone, {}, {}) is alone
+    full = NewMessage("x", attributes={f"a{number}": "x" for number in range(9)} | {"tracestate": "other=1"})
+    assert with_context(full, PARENT, {}).attributes == {f"a{number}": "x" for number in range(9)} | PARENT
+
+
 def test_an_sdk_counts_once_it_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not sdk_is_set_up()
     monkeypatch.setattr(opentelemetry.trace, "_TRACER_PROVIDER", TracerProvider())

@@ -60,6 +60,8 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     # for how long a snapshot has kept PostgreSQL's vacuum from removing rows
     # (docs/postgres.md#old-snapshots); null below a minute
     snapshot_held_seconds: int | None = None
+    # how many other servers on the database have another FORQ_AUTH_SECRET
+    other_secrets: int = 0
 
 
 class HealthCheck:
@@ -72,11 +74,13 @@ class HealthCheck:
         monotonic: Callable[[], float] = time.monotonic,
         replica: Callable[[], ReplicaState | None] = lambda: None,
         database: Callable[[], DatabaseState | None] = lambda: None,
+        other_secrets: Callable[[], int] = lambda: 0,
     ) -> None:
         self._broker = broker
         self._about = about
         self._replica = replica
         self._database = database
+        self._other_secrets = other_secrets
         self._monotonic = monotonic
         self._started = monotonic()
 
@@ -109,6 +113,7 @@ class HealthCheck:
             refused,
             self._replica(),
             None if held is None else held.held_ms // limits.SECOND_MS,
+            self._other_secrets(),
         )
         return Response(200, msgspec.json.encode(health))
 

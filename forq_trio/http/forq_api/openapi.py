@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.http.forq_api.errors import answer_error
-from forq_trio.http.forq_api.openapi_schemas import complete, schemas_of
+from forq_trio.http.forq_api.openapi_schemas import complete, known_words, schemas_of
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
@@ -47,6 +47,7 @@ _SCHEMES = {
         "description": "The same secret or token, in the Authorization header.",
     },
 }
+_CODE = "What is wrong, for programs: one of those above. Later servers have further ones: treat them by the status."
 _ERROR_MEMBERS = {
     "field": {
         "type": "string",
@@ -271,7 +272,8 @@ def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, A
     schema: dict[str, Any] = {
         "type": "object",
         "required": ["code"] if like_forq else ["code", "message"],
-        "properties": {"code": {"type": "string", "enum": [each.code for each in listed]}} | _ERROR_MEMBERS,
+        "properties": {"code": {**known_words([each.code for each in listed]), "description": _CODE}}
+        | _ERROR_MEMBERS,
     }
     if any(each.code == InvalidCron.code for each in listed):
         schema["properties"]["place"] = _PLACE

@@ -7,7 +7,7 @@ a member stands in one place. Without the source those descriptions are missing,
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,10 @@ from msgspec.structs import asdict
 from forq_trio.model.values import EPOCH_MS, LEFT_OUT_MARK, json_name
 
 INT32_MAX = 2**31 - 1
+
+KNOWN_WORDS = "x-extensible-enum"
+"""The words that a text in an answer may be today. Later servers answer further ones, and strict clients take these,
+because the schema has no `enum`."""
 
 _MEMBER = re.compile(r" {4}(\w+): ")
 _COMMENT = re.compile(r"  # (?!noqa|type:)(.+)")
@@ -32,12 +36,16 @@ def schemas_of(
     types = [*bodies, *answers]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     structs, sent = _structs_in(types), _structs_in(bodies)
+    words = {name: each["enum"] for name, each in components.items() if "enum" in each}
     members = {json_name(name) for struct in structs.values() for name in struct.__struct_fields__}
     for component in components.values():
         if "description" in component:
             component["description"] = in_json(component["description"], members)
     for name, struct in structs.items():
         component = components[name]
+        if name not in sent:
+            component.pop("additionalProperties", None)  # False for types that Python reads strictly
+            _open_words(component, words)
         _describe(component, _comments_of(struct), members)
         if name not in sent and not struct.__struct_config__.omit_defaults:
             _require_all(component)
@@ -103,6 +111,30 @@ def _require_all(component: dict[str, Any]) -> None:
     component["required"] = list(component.get("properties", {}))
     for schema in component.get("properties", {}).values():
         schema.pop("default", None)
+
+
+def _open_words(value: Any, words: Mapping[str, Sequence[str]]) -> None:
+    """Make a text of each list of words in what is only answered. words: the lists that are components, by name."""
+    if isinstance(value, list):
+        for each in value:
+            _open_words(each, words)
+    elif isinstance(value, dict):
+        named = str(value.get("$ref", "")).rpartition("/")[2]
+        if named in words:
+            del value["$ref"]
+            value |= known_words(words[named])
+        elif "enum" in value:
+            found = value.pop("enum")
+            value |= known_words([each for each in found if each is not None])
+            if None in found:
+                value["type"] = ["string", "null"]
+        for each in value.values():
+            _open_words(each, words)
+
+
+def known_words(words: Sequence[str]) -> dict[str, Any]:
+    """The schema of a text in an answer that is one of these words today."""
+    return {"type": "string", KNOWN_WORDS: [*words]}
 
 
 def _complete(value: Any) -> None:

@@ -18,6 +18,8 @@ SET_ASIDE_PAGE_MAX = 1_000  # listed, sent again or deleted at once; a step has 
 SET_ASIDE_PAGE_DEFAULT = 100
 SENT_QUEUES_MAX = 128  # whose messages a page has, or whose names it skips
 SENT_FULL_QUEUES_MAX = 1_000  # queues whose messages of forq.send may wait without holding up others
+SENT_COUNTED_MAX = 10_000  # of the messages of forq.send that wait, for metrics: a count reads each
+OUTBOX_MARKS_MAX = 100  # by which a relay knows how old what waits is: one for each read that finds more
 
 assert SET_ASIDE_PAGE_DEFAULT <= SET_ASIDE_PAGE_MAX <= SENT_SET_ASIDE_MAX
 assert RELAY_SHORT_MESSAGES_MAX * STEP_SHARE <= OUTBOX_PAGE_MAX

@@ -17,8 +17,8 @@ class JobRun(Struct, frozen=True, rename="camel"):
     failed: bool = False  # it did not do its work
 
 
-class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The report of a process about itself."""
+class ProcessFacts(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a process says about itself."""
 
     id: str  # made at its start
     name: str  # of its host
@@ -38,6 +38,12 @@ class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
     ran: tuple[JobRun, ...] = ()  # the latest run of each of its jobs
 
 
+class ProcessReport(ProcessFacts, frozen=True, kw_only=True, rename="camel"):
+    """The report of a process about itself, for the others on its database."""
+
+    secret_check: str | None = None  # of its secret, see `secret_checks`; None without one
+
+
 class HeardProcess(Struct, frozen=True, gc=False):
     """A report as it is in the database."""
 
@@ -46,9 +52,11 @@ class HeardProcess(Struct, frozen=True, gc=False):
     heard_at: int  # when
 
 
-class ProcessInfo(ProcessReport, frozen=True, kw_only=True, rename="camel"):
+class ProcessInfo(ProcessFacts, frozen=True, kw_only=True, rename="camel"):
     """What is known about a process."""
 
+    # its FORQ_AUTH_SECRET is another one than that of the process that answers: keys and logins are good at one of them
+    other_secret: bool = False
     address: str | None  # where the database sees it; None on the same machine
     heard_at: EpochMs  # when it last reported
     silent: bool  # nothing was heard for 15 seconds

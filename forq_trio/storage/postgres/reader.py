@@ -68,6 +68,10 @@ class PgReader(SqlReader):
         ((count, newest),) = self._query("count_set_aside")
         return count, newest
 
+    def sent_figures(self, most: int) -> tuple[int, int, int | None]:
+        ((set_aside, waiting, oldest),) = self._query("sent_figures", most)
+        return set_aside, waiting, oldest
+
     def interrupt(self) -> None:
         self._connection.cancel()
 

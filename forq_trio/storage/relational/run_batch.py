@@ -189,6 +189,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         tx.leftovers.failed_left,
         tx.wakes.woken,
         tx.figures.durations,
+        tx.figures.moved_in,
         tx.set_aside.messages,
         tx.events.queues(),
         [done for each in OWN_WORK for done in each.done(tx)],

@@ -214,6 +214,7 @@ class Transaction(Parts):
             if to is not None:
                 known |= self.lookups.forget_positions(to)
                 self.connection.changed_in(to)
+                self.figures.moved_in[to] = self.figures.moved_in.get(to, 0) + count
             if known:
                 self.write_inserts()  # positions are read again: unwritten rows may be the last of groups
         if source != target or to is not None:

@@ -28,6 +28,9 @@ class SqliteReader(SqlReader):
     def count_set_aside(self) -> tuple[int, int]:
         return 0, 0
 
+    def sent_figures(self, most: int) -> tuple[int, int, int | None]:
+        return 0, 0, None
+
     def interrupt(self) -> None:
         self._connection.interrupt()
 

@@ -17,7 +17,7 @@ from forq_trio.model.messages.types import MessageInfo
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.routes import Routes
-from forq_trio.ui.site import Site
+from forq_trio.ui.site import GoneMessage, Site
 
 _OFFERED_SINCE = "it was offered anew since the page was made: look at it again"
 
@@ -84,7 +84,8 @@ class _Actions:
             raise MessageNotFound
         on_page = form.get("in") == "page"
         go = self._site.url(f"/queue/{queue}") if on_page and not target.after else self._go(target)
-        return self._site.done(f"Dropped {target.words}", go=go)
+        gone = None if target.after else GoneMessage(target.message.sequence, "dropped")
+        return self._site.done(f"Dropped {target.words}", go=go, gone=gone)
 
     async def ask(self, queue: str, message_id: str) -> Response:
         target = await self._target(queue, message_id, request.args.get("after") == "1")

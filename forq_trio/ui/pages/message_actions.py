@@ -13,7 +13,7 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import MessageInfo, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
 from forq_trio.ui.routes import Routes
-from forq_trio.ui.site import Site
+from forq_trio.ui.site import GoneMessage, Site
 from forq_trio.ui.viewer import Viewer
 
 HomeOf = Callable[[Site, MessageInfo], str | None]
@@ -110,7 +110,10 @@ class _Actions:
                 errors[_field(error)] = error.message
             else:
                 words = f"{'Edited and redriven' if moves else 'Edited copy sent'} to {edit.target}"
-                return self._done_there(words, edit.target, produced.id, go=moves and _on_page(form))
+                gone = GoneMessage(message.sequence, "redriven") if moves else None
+                return self._done_there(
+                    words, edit.target, produced.id, go=moves and _on_page(form), gone=gone
+                )
         return self._dialog(message, moves, form, errors, status)
 
     async def _move(self, message: MessageInfo, edit: Edit) -> Produced:
@@ -158,13 +161,15 @@ class _Actions:
             action=f"/queue/{message.queue}/message/{message.id}/{'edit' if moves else 'copy'}",
         )
 
-    def _done_there(self, words: str, target: str, message_id: str, *, go: bool) -> Response:
+    def _done_there(
+        self, words: str, target: str, message_id: str, *, go: bool, gone: GoneMessage | None
+    ) -> Response:
         """The answer that it is done, with a link to the message in `target`; go: the browser goes there at once."""
         site = self._site
         href = site.url(f"/queue/{target}/message/{message_id}") if site.viewer.may_see(target) else None
         if go and href:
             return site.done(words, go=href)
-        return site.done(words, link="Show it" if href else None, href=href)
+        return site.done(words, link="Show it" if href else None, href=href, gone=gone)
 
     async def redrive(self, queue: str, message_id: str) -> Response:
         site = self._site
@@ -173,7 +178,9 @@ class _Actions:
         if not result.ok:
             raise MessageNotFound(result.message or "")
         home = self._home_of(site, message) or ""
-        return self._done_there(f"Redriven to {home}", home, message.id, go=_on_page(await request.form))
+        gone = GoneMessage(message.sequence, "redriven")
+        go = _on_page(await request.form)
+        return self._done_there(f"Redriven to {home}", home, message.id, go=go, gone=gone)
 
     async def delete(self, queue: str, message_id: str) -> Response:
         site = self._site
@@ -182,14 +189,16 @@ class _Actions:
         if not result.ok:
             raise MessageNotFound(result.message or "")
         go = site.url(f"/dead/{queue}") if _on_page(await request.form) else None
-        return site.done(f"Deleted message {message.sequence:,}", go=go)
+        gone = GoneMessage(message.sequence, "deleted")
+        return site.done(f"Deleted message {message.sequence:,}", go=go, gone=gone)
 
     async def cancel(self, queue: str, message_id: str) -> Response:
         site = self._site
         message = await site.broker.message(queue, message_id)
         await site.broker.cancel(queue, message_id)
         go = site.url(f"/queue/{queue}") if _on_page(await request.form) else None
-        return site.done(f"Cancelled message {message.sequence:,}", go=go)
+        gone = GoneMessage(message.sequence, "cancelled")
+        return site.done(f"Cancelled message {message.sequence:,}", go=go, gone=gone)
 
 
 def _on_page(form: Mapping[str, str]) -> bool:

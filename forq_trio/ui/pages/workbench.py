@@ -57,12 +57,6 @@ async def find_page(
     return WorkbenchPage(found.rows, shown, search.down, "search" if waits else "later")
 
 
-def everything(site: Site, queue: str) -> Search:
-    """The result of an empty filter, which needs no search."""
-    counts = site.broker.known.counts_of(queue)
-    return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
-
-
 async def head_of(site: Site, viewer: Viewer, queue: str) -> DeadRow:
     """Facts about the queue."""
     sources = await site.directory.sources(viewer)
@@ -106,9 +100,7 @@ class Workbench:
         wanted = read_filter(request.args, site.clock.now_ms())
         if "attr_name" in request.args:
             return see_other(site.url(f"/dead/{queue}", **wanted.query()))
-        search = everything(site, queue)
-        if not wanted.is_empty:
-            search = await searches.step(site.broker, queue, wanted, Search())
+        search = await searches.step(site.broker, queue, wanted, Search())
         page = await find_page(site, queue, wanted, search, None, 0, search.searching)
         dead = (await DeadQueues(site, viewer).all()).names
         others = [name for name in dead[: SWITCH_MAX + 1] if name != queue][:SWITCH_MAX]
@@ -150,7 +142,7 @@ class Workbench:
         )
 
     async def search(self, queue: str) -> Response:
-        """The next step of the search."""
+        """The next step of the search, the first one where the request says nothing of earlier ones."""
         site = self._site
         wanted = read_filter(request.args, site.clock.now_ms())
         search = searches.read_search(request.args)
@@ -168,6 +160,8 @@ class Workbench:
         """The groups counted so far; the part of the page then asks for the next step by itself."""
         site = self._site
         wanted = read_filter(request.args, site.clock.now_ms())
+        if "anew" in request.args:
+            self._groups.forget(queue)
         count = await self._groups.next(queue)
         error = wanted.error_like or wanted.error
         chosen = None if error is None else key_of(wanted.reason, error)

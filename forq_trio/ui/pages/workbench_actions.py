@@ -116,6 +116,13 @@ class Actions:
     async def _selection(self) -> Selection:
         return read_selection(await request.form, self._site.clock.now_ms())
 
+    async def _asked(self, queue: str) -> Selection:
+        """The selection that a dialog asks about; all messages of the queue are counted as they are now."""
+        chosen = await self._selection()
+        if chosen.is_all and chosen.wanted.is_empty:
+            return Selection([], chosen.wanted, searches.everything(self._site.broker, queue))
+        return chosen
+
     async def _recounted(self, queue: str, chosen: Selection) -> Selection | None:
         """None if the count is still right; else the selection with the current count."""
         if not chosen.is_all:
@@ -131,8 +138,7 @@ class Actions:
     # Redrive
 
     async def ask_redrive(self, queue: str) -> Response:
-        chosen = await self._selection()
-        return await self._redrive_dialog(queue, chosen, {}, {})
+        return await self._redrive_dialog(queue, await self._asked(queue), {}, {})
 
     async def _redrive_dialog(
         self, queue: str, chosen: Selection, given: dict[str, str], errors: dict[str, str], status: int = 200
@@ -186,8 +192,7 @@ class Actions:
     # Delete
 
     async def ask_delete(self, queue: str) -> Response:
-        chosen = await self._selection()
-        return self._delete_dialog(queue, chosen, "")
+        return self._delete_dialog(queue, await self._asked(queue), "")
 
     def _delete_dialog(self, queue: str, chosen: Selection, error: str, status: int = 200) -> Response:
         return self._site.part("workbench/delete.html", status, queue=queue, chosen=chosen, error=error)

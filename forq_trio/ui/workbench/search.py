@@ -72,8 +72,16 @@ def read_search(given: Parameters) -> Search:
     )
 
 
+def everything(broker: Broker, queue: str) -> Search:
+    """The result of an empty filter, which needs no search."""
+    counts = broker.known.counts_of(queue)
+    return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
+
+
 async def step(broker: Broker, queue: str, wanted: Filter, search: Search) -> Search:
     """The search, one step further."""
+    if wanted.is_empty:
+        return everything(broker, queue)
     if not search.searching:
         return search
     scan_max = min(limits.SEARCH_SCAN_MAX, search.depth - search.searched)

@@ -32,6 +32,13 @@ _VERBS = {
     ("delete", "cancelled"): "Cancelled: deleting",
     ("delete", "failed"): "Failed: deleting",
 }
+_DRY_VERBS = {
+    "running": "Dry run:",
+    "paused": "Dry run, paused:",
+    "done": "Dry run, nothing was changed:",
+    "cancelled": "Dry run, cancelled, nothing was changed:",
+    "failed": "Dry run, failed, nothing was changed:",
+}
 
 
 def band(task: RedriveInfo, now_ms: int) -> Band:
@@ -39,7 +46,7 @@ def band(task: RedriveInfo, now_ms: int) -> Band:
     done = task.state == "done"
     return Band(
         task,
-        _VERBS[task.action, task.state],
+        _DRY_VERBS[task.state] if task.dry_run else _VERBS[task.action, task.state],
         _what(task),
         max(task.total, 1) if done else min(task.searched, task.total),
         max(task.total, 1),
@@ -49,22 +56,25 @@ def band(task: RedriveInfo, now_ms: int) -> Band:
 
 def _what(task: RedriveInfo) -> str:
     words = task_words(task.filter)
+    if task.dry_run:
+        words = f"would {task.action} {words}"
     if task.action == "redrive":
         words += f" to {task.target}" if task.target else " back to where they came from"
     if task.rate_per_second is not None:
         words += f", {format.whole(task.rate_per_second)} a second"
-    return f"{words}, only counted" if task.dry_run else words
+    return words
 
 
 def _notes(task: RedriveInfo, now_ms: int) -> list[str]:
-    """How many are done, how many are left, and how long it takes."""
+    """How many are done, in a dry run how many would be, how many are left, and how long it takes."""
     word = "deleted" if task.action == "delete" else "moved"
+    done = task.moved
+    if task.dry_run:
+        word, done = f"would be {word}", task.matched
     if not task.filter.above_sequence and _is_all(task):
-        notes = [
-            f"{format.whole(task.moved)} of {format.whole(max(task.total - task.skipped, task.moved))} {word}"
-        ]
+        notes = [f"{format.whole(done)} of {format.whole(max(task.total - task.skipped, done))} {word}"]
     else:
-        notes = [f"{format.whole(task.moved)} {word}"]
+        notes = [f"{format.whole(done)} {word}"]
         if task.state != "done":
             notes.append(f"searched {format.whole(task.searched)} of {format.short(task.total)}")
     if task.skipped:
@@ -90,7 +100,7 @@ def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:
     left = task.total - task.searched
     if task.state != "running" or task.filter.above_sequence or not task.searched or left <= 0:
         return None
-    if task.rate_per_second is not None:
+    if task.rate_per_second is not None and not task.dry_run:  # a dry run has no pace
         if not task.matched:
             return None
         return left * task.matched / task.searched / task.rate_per_second * 1_000
@@ -103,4 +113,6 @@ def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:
 def remaining(task: RedriveInfo) -> str:
     """The line about a task in the dialog that confirms its cancellation."""
     verb = "Deletion" if task.action == "delete" else "Redrive"
+    if task.dry_run:
+        return f"Dry run: {verb.lower()} of {task_words(task.filter)}, {format.whole(task.matched)} counted so far"
     return f"{verb} of {task_words(task.filter)}, {format.whole(task.moved)} done so far"

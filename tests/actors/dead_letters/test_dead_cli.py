@@ -17,6 +17,7 @@ from support.redrives import many_dead_letters
 
 DEAD = "orders-dlq"
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
+DRY = "dry run, nothing was changed"
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_redrive_by_id(forq: Forq, client: ForqClient) -> None:
 def test_redrive_all_that_match(forq: Forq, client: ForqClient) -> None:
     fail(client, "red 1", "blue", "red 2")
     dry = forq("dead", "redrive", DEAD, "--text", "red", "--dry-run")
-    assert (dry.code, dry.out) == (0, "2 messages would be moved; searched 3 of 3\n")
+    assert (dry.code, dry.out) == (0, f"{DRY}: 2 messages would be moved; searched 3 of 3\n")
     assert client.queue_stats("orders").ready == 0
     done = forq("dead", "redrive", DEAD, "--text", "red", "--rate", "1000", terminal=True)
     assert (done.code, done.out) == (0, "2 messages moved; searched 3 of 3\n")
@@ -142,7 +143,7 @@ def test_redrive_all_that_match(forq: Forq, client: ForqClient) -> None:
 def test_delete_all_that_match(forq: Forq, client: ForqClient) -> None:
     fail(client, "red 1", "blue", "red 2")
     dry = forq("dead", "delete", DEAD, "--text", "red", "--dry-run")
-    assert (dry.code, dry.out) == (0, "2 messages would be removed; searched 3 of 3\n")
+    assert (dry.code, dry.out) == (0, f"{DRY}: 2 messages would be removed; searched 3 of 3\n")
     assert forq("dead", "delete", DEAD, "--text", "red").code == 2  # there is nobody to ask
     done = forq("dead", "delete", DEAD, "--text", "red", "--yes", "--rate", "1000")
     assert (done.code, done.out) == (0, "2 messages removed; searched 3 of 3\n")

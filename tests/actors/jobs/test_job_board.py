@@ -217,3 +217,18 @@ async def test_redrives_are_reported_as_they_come() -> None:
         await system.broker.redrive_tasks.wait(redrive.id)
         ended = redrives_report(system.broker.redrive_tasks.all())
         assert (ended.running, ended.result, ended.failed) == (False, "none from q-dlq", False)
+
+
+async def test_a_dry_run_is_reported_as_one() -> None:
+    async with open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop()) as system:
+        broker = system.broker
+        await broker.configure("q", max_attempts=1)
+        await broker.produce("q", "x")
+        (delivery,) = await broker.receive("q", wait_ms=0)
+        await broker.nack("q", [delivery.receipt])
+        redrive = await broker.redrive_tasks.start("q-dlq", dry_run=True)
+        running = redrives_report(broker.redrive_tasks.all())
+        assert (running.running, running.result) == (True, "1 running, 1 dry run")
+        await broker.redrive_tasks.wait(redrive.id)
+        ended = redrives_report(broker.redrive_tasks.all())
+        assert ended.result == "dry run, nothing was changed: 1 message would be moved from q-dlq"

@@ -5,6 +5,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs import peers
 from forq_trio.model import limits
+from forq_trio.model.access.secret_checks import SecretCheck
 from forq_trio.model.access.types import Scope
 from forq_trio.system import open_broker
 from support.actors import until
@@ -94,3 +95,19 @@ async def test_a_server_gives_what_it_stores_to_those_who_wait_there(empty_table
             await until(lambda: bool(got))
             assert got == ["a"]
             await a.produce("q", "y")
+
+
+async def test_brokers_with_different_secrets_notice_it(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
+    async with (
+        open_broker(empty_tables) as a,
+        open_broker(empty_tables) as b,
+        open_broker(empty_tables) as c,
+        open_broker(empty_tables),  # without one, as applications are
+    ):
+        processes = [broker.known_processes for broker in (a, b, c)]
+        for each, letter in zip(processes, "xyx", strict=True):
+            each.secret = SecretCheck(letter * 32)
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            await until(lambda: all(len(each._differ) == 2 for each in processes))
+        assert [each.other_secrets for each in processes] == [1, 2, 1]

@@ -19,12 +19,15 @@ func main() {
 	}
 	client, err := forq.NewClientWithResponses(os.Getenv("FORQ_URL"), forq.WithRequestEditorFn(withKey))
 	check(err == nil, "a client: %v", err)
+	later, err := forq.NewClientWithResponses(os.Getenv("FORQ_LATER_URL"), forq.WithRequestEditorFn(withKey))
+	check(err == nil, "a client: %v", err)
 	ctx := context.Background()
 	send(ctx, client)
 	giveBack(ctx, client)
 	receive(ctx, client)
 	list(ctx, client)
 	refused(ctx, client)
+	ofALaterServer(ctx, later)
 }
 
 func check(good bool, format string, values ...any) {
@@ -97,4 +100,16 @@ func refused(ctx context.Context, client *forq.ClientWithResponses) {
 	unknown, err := client.ShowQueueWithResponse(ctx, "nobody")
 	check(err == nil && unknown.JSON404 != nil, "unknown: %v", err)
 	check(unknown.JSON404.Code == "not_found.queue" && *unknown.JSON404.Field == "queue", "unknown: %v", unknown.JSON404)
+}
+
+// A later server answers words that this document does not have. With a closed list these types would not be texts.
+func ofALaterServer(ctx context.Context, client *forq.ClientWithResponses) {
+	resting, err := client.ShowQueueWithResponse(ctx, queue)
+	check(err == nil && resting.JSON200 != nil, "resting: %v", err)
+	var level *string = resting.JSON200.Level
+	check(level != nil && *level == "of_a_later_server", "resting: %v", resting.JSON200)
+	gone, err := client.ShowQueueWithResponse(ctx, "nobody")
+	check(err == nil && gone.JSON404 != nil, "gone: %v", err)
+	var code string = gone.JSON404.Code
+	check(code == "not_found.of_a_later_server", "gone: %v", gone.JSON404)
 }

@@ -80,3 +80,10 @@ switch (refused.error?.code) {
 const unknown = await client.GET("/api/v1/queues/{queue}", { params: { path: { queue: "nobody" } } });
 assert.equal(unknown.error?.code, "not_found.queue");
 assert.equal(unknown.error?.field, "queue");
+
+// A later server answers words that this document does not have. Against a closed list these lines would not compile.
+const later = createClient<paths>({ baseUrl: process.env["FORQ_LATER_URL"] ?? "", headers });
+const resting = await later.GET("/api/v1/queues/{queue}", { params: { path } });
+if (resting.data?.level !== "of_a_later_server") assert.fail(resting.data?.level ?? "none");
+const gone = await later.GET("/api/v1/queues/{queue}", { params: { path: { queue: "nobody" } } });
+if (gone.error?.code !== "not_found.of_a_later_server") assert.fail(gone.error?.code);

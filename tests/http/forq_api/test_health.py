@@ -81,6 +81,7 @@ async def test_f10_verbose(api: Api):
             "sendsRefused": None,
             "replica": None,
             "snapshotHeldSeconds": None,
+            "otherSecrets": 0,
         }
         assert SECRET.encode() not in response.body
 

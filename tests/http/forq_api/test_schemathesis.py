@@ -21,6 +21,7 @@ from schemathesis.generation import GenerationMode
 from forq_trio.http.message import Response
 from support.effort import count
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request, open_api
+from support.openapi_words import closed
 
 BASE_URL = "http://127.0.0.1"
 
@@ -49,7 +50,7 @@ QUICK = {
 def load_document() -> dict[str, Any]:
     async def load() -> dict[str, Any]:
         async with open_api() as api:
-            return httpx.Response(200, content=(await api.call("GET", "/openapi.json")).body).json()
+            return closed(httpx.Response(200, content=(await api.call("GET", "/openapi.json")).body).json())
 
     return trio.run(load)
 

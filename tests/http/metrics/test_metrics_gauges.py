@@ -23,7 +23,7 @@ from forq_trio.storage.reader import Reader
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
-from support.actors import T0, on_the_loop
+from support.actors import T0, elapse, on_the_loop
 from support.exposition import of_queue, own_samples
 
 AGE = "forq_queue_oldest_claimable_age_seconds"
@@ -225,3 +225,23 @@ async def test_every_state_has_its_gauge(queues: Queues) -> None:
         for state in ("ready", "delayed", "processing", "held", "failed")
     }
     assert states == {"ready": 1, "delayed": 1, "processing": 1, "held": 2, "failed": 0}
+
+
+async def test_what_applications_sent_is_counted_and_how_long_the_first_waits(autojump_clock, engine) -> None:
+    figures = [(2, 7, 30), (2, 9, 30), (2, 5, 33), (0, 0, None)]
+
+    async def read_sent() -> tuple[int, int, int | None]:
+        return figures.pop(0)
+
+    async with open_queues(engine) as queues:
+        ages = Ages(queues.broker.known, queues.readers, queues.counters, queues.clock)
+        gauges = QueueGauges(queues.broker.known, ages, queues.counters, read_sent)
+        seen = []
+        while figures:
+            await gauges.refresh()
+            await elapse(30)
+            samples = own_samples(queues.counters, gauges.sent_families)
+            seen.append(
+                [samples[f"forq_sent_{name}", ()] for name in ("set_aside", "waiting", "waiting_seconds")]
+            )
+        assert seen == [[2, 7, 30], [2, 9, 60], [2, 5, 30], [0, 0, 0]]

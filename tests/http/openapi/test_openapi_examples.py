@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from forq_trio.http.forq_api.examples import ANSWERS, BODIES
 from support.forq_api import Api
+from support.openapi_words import closed
 
 from .conftest import Described
 
@@ -33,7 +34,7 @@ def test_every_body_and_answer_has_an_example(operations):
 
 def test_every_example_fits_its_schema(operations, document):
     for name, content in examples_of(operations):
-        schema = {"components": document["components"], **content["schema"]}
+        schema = closed({"components": document["components"], **content["schema"]})
         problems = [error.message for error in Draft202012Validator(schema).iter_errors(content["example"])]
         assert problems == [], name
 

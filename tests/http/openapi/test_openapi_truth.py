@@ -1,8 +1,10 @@
 """What the document says beyond the forms of bodies: what is required, what is there, how long a number is, words."""
 
 import re
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from forq_trio.http.forq_api.openapi_schemas import in_json
 from forq_trio.model.endpoint import TOPICS
@@ -67,6 +69,53 @@ def test_numbers_that_need_64_bits_say_so(document):
             assert (schema.get("format") == "int64") is long, schema
     received = document["components"]["schemas"]["MessageInfo"]["properties"]
     assert received["receivedAt"]["format"] == received["leaseUntil"]["format"] == "int64"
+
+
+LATER = {"code": "conflict.of_a_later_server", "message": "no", "field": "$.x"}
+OF_CALLERS = {"QueueTable", "RatePer"}
+"""Lists of words in what is sent and comes back as it was sent: nobody gets a word that no client has sent."""
+
+
+def test_a_strict_client_takes_codes_that_it_does_not_know(document, operations: list[Described]):
+    answers = [*document["components"]["responses"].values()]
+    answers += [each for described in operations for each in described.operation["responses"].values()]
+    errors = [
+        content["schema"]
+        for answer in answers
+        for content in answer.get("content", {}).values()
+        if "code" in content["schema"].get("properties", {})
+    ]
+    assert len(errors) > 50
+    for schema in errors:
+        Draft202012Validator(schema).validate(LATER)
+        code = schema["properties"]["code"]
+        assert code["x-extensible-enum"], "generators and people find the known codes there"
+
+
+def test_a_strict_client_takes_words_that_it_does_not_know(document, operations: list[Described]):
+    """Kinds of events, states, reasons, scopes …: what only a server says is no closed list."""
+    schemas = document["components"]["schemas"]
+    sent = _types_in([each.operation.get("requestBody") for each in operations], schemas)
+    answered = _types_in([each.operation["responses"] for each in operations], schemas)
+    closed = {name for name in answered if any("enum" in each for each in schemas_in(schemas[name]))}
+    assert closed == OF_CALLERS
+    assert closed <= sent
+    assert [name for name in answered - sent if schemas[name].get("additionalProperties") is False] == []
+    for name, member in [("MessageEvent", "kind"), ("QueueInfo", "level"), ("TokenInfo", "scopes")]:
+        described = schemas[name]["properties"][member]
+        assert "x-extensible-enum" in described.get("items", described), (name, member)
+
+
+def _types_in(value: Any, schemas: dict[str, Any]) -> set[str]:
+    """The types to which a part of the document refers, at any depth."""
+    found: set[str] = set()
+    pending = [each["$ref"] for each in schemas_in(value) if "$ref" in each]
+    while pending:
+        place, _, name = pending.pop().rpartition("/")
+        if place.endswith("/schemas") and name not in found:
+            found.add(name)
+            pending += [each["$ref"] for each in schemas_in(schemas[name]) if "$ref" in each]
+    return found
 
 
 def test_the_id_of_a_message_has_the_same_form_in_paths_and_answers(document):

@@ -19,6 +19,7 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
 from support.effort import count
+from support.openapi_words import closed
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import RealServer, real_server
 
@@ -90,7 +91,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 def document(server: RealServer) -> dict[str, Any]:
     """The document with links, and with only what they lead from or to."""
     linked = {each["operationId"] for links in LINKS.values() for each in links.values()} | LINKS.keys()
-    found = requests.get(f"{server.url}/openapi.json", timeout=WAIT_SECONDS_MAX).json()
+    found = closed(requests.get(f"{server.url}/openapi.json", timeout=WAIT_SECONDS_MAX).json())
     for path, methods in found["paths"].items():
         kept = {method: each for method, each in methods.items() if each["operationId"] in linked}
         found["paths"][path] = kept

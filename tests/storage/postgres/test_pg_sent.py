@@ -304,6 +304,7 @@ def test_pages_of_what_was_set_aside(engine, refused, monkeypatch):
         assert [each.id for each in reader.set_aside(refused[1], 2)] == [refused[2]]
         assert reader.set_aside(refused[2], 2) == []
         assert reader.count_set_aside() == (3, refused[2])
+        assert reader.sent_figures(10) == (3, 0, None)
         monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 1)
         assert [each.id for each in reader.set_aside(0, 100)] == [refused[0]]
 
@@ -485,3 +486,15 @@ def test_sends_of_the_queue_itself_go_on_beside(engine, shop):
     shop.commit()
     do(engine, send("direct"))
     assert contents(engine) == ["committed", "direct"]
+
+
+def test_what_waits_is_counted_up_to_a_bound(engine, shop):
+    for number in range(3):
+        sends(shop, str(number))
+    shop.commit()
+    with closing(engine.open_reader()) as reader:
+        set_aside, waiting, oldest = reader.sent_figures(10)
+        assert (set_aside, waiting) == (0, 3)
+        assert reader.sent_figures(2) == (0, 2, oldest)
+        run(engine)
+        assert reader.sent_figures(10) == (0, 0, None)

@@ -12,7 +12,7 @@ from forq_trio.ui.rendering import encode_query
 from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_words
 from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Group, Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
-from forq_trio.ui.workbench.tasks import band, to_go_ms
+from forq_trio.ui.workbench.tasks import band, remaining, to_go_ms
 
 NOW = 1_700_000_000_000
 ANY = AppliedFilter(None, None, None, {}, None, None, None)
@@ -120,8 +120,37 @@ def test_a_band_says_what_is_moved_where_to_how_fast_and_for_how_long():
 
 
 @pytest.mark.parametrize(
+    ("state", "verb"),
+    [
+        ("running", "Dry run:"),
+        ("paused", "Dry run, paused:"),
+        ("done", "Dry run, nothing was changed:"),
+        ("cancelled", "Dry run, cancelled, nothing was changed:"),
+        ("failed", "Dry run, failed, nothing was changed:"),
+    ],
+)
+def test_a_dry_run_says_that_nothing_was_changed_and_what_would_be(state, verb):
+    dry = task(dry_run=True, state=state, moved=0, rate_per_second=10, skipped=2)
+    made = band(dry, NOW + 10_000)
+    assert (made.verb, made.what) == (
+        verb, "would redrive all dead letters back to where they came from, 10 a second"
+    )  # fmt: skip
+    assert made.notes[0] == "40 of 98 would be moved"
+    assert remaining(dry) == "Dry run: redrive of all dead letters, 40 counted so far"
+    wanted = AppliedFilter("message_expired", None, None, {}, None, None, None)
+    made = band(task(dry_run=True, state=state, moved=0, action="delete", filter=wanted), NOW)
+    assert (made.verb, made.what, made.notes[0]) == (verb, "would delete expired", "40 would be deleted")
+
+
+@pytest.mark.parametrize(
     ("members", "left"),
-    [({}, 15_000), ({"state": "paused"}, None), ({"searched": 0}, None), ({"total": 40}, None)],
+    [
+        ({}, 15_000),
+        ({"dry_run": True, "rate_per_second": 1}, 15_000),
+        ({"state": "paused"}, None),
+        ({"searched": 0}, None),
+        ({"total": 40}, None),
+    ],
 )
 def test_how_long_a_task_goes_on_is_said_where_it_can_be_known(members, left):
     assert to_go_ms(task(**members), NOW + 10_000) == left

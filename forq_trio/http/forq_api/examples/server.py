@@ -57,6 +57,7 @@ ANSWERS: dict[str, Any] = {
                 ],
                 "address": "10.4.0.11",
                 "heardAt": 1769832001000,
+                "otherSecret": False,
                 "silent": False,
                 "here": True,
             }
@@ -97,5 +98,6 @@ ANSWERS: dict[str, Any] = {
         "sendsRefused": None,
         "replica": None,
         "snapshotHeldSeconds": None,
+        "otherSecrets": 0,
     },
 }

@@ -46,6 +46,10 @@ SELECT id, queue, message, code, reason FROM (
 -- How many messages are set aside, and the highest id.
 SELECT count(*), coalesce(max(id), 0) FROM sent_set_aside;
 
+-- name: sent_figures
+-- How many messages are set aside, how many wait (counted up to a bound), and the lowest id of these.
+SELECT (SELECT count(*) FROM sent_set_aside), count(*), min(id) FROM (SELECT id FROM sent ORDER BY id LIMIT $1) AS first;
+
 -- name: take_set_aside
 -- Remove the first of these that have so many bytes, but at least one; and send them again where $3 is 1.
 WITH taken AS (

@@ -12,6 +12,7 @@ class Figures(Part):
     def __init__(self) -> None:
         self.changes = 0  # how many changes of messages the batch made
         self.durations: dict[tuple[str, str], list[int]] = {}  # by kind and queue; see BatchResult
+        self.moved_in: dict[str, int] = {}  # by queue; see BatchResult
         self._counted: dict[tuple[str, str, str], int] = {}  # by kind, queue and reason
 
     def count(self, kind: str, queue: str, reason: str, number: int) -> None:
@@ -31,10 +32,11 @@ class Figures(Part):
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._counted.items())]
 
     def copy(self) -> Any:
-        return self.changes, {key: each.copy() for key, each in self.durations.items()}, self._counted.copy()
+        durations = {key: each.copy() for key, each in self.durations.items()}
+        return self.changes, durations, self._counted.copy(), self.moved_in.copy()
 
     def restore(self, copied: Any) -> None:
-        self.changes, self.durations, self._counted = copied
+        self.changes, self.durations, self._counted, self.moved_in = copied
 
     def adopt(self) -> None:
         self.discard()
@@ -45,3 +47,5 @@ class Figures(Part):
             self.durations = {}
         if self._counted:
             self._counted = {}
+        if self.moved_in:
+            self.moved_in = {}

@@ -1,5 +1,6 @@
-// A queue's page: which of the rows are gone, how many messages are new, and the forms of its dialogs.
+// Lists of a queue: which of the rows are gone, how many messages are new, and the forms of its dialogs.
 import { isPaused } from "./live.js";
+import { strike } from "./rows.js";
 
 const PRESENT_MS = 5000;
 const PRESENT_MAX = 200;
@@ -56,7 +57,7 @@ async function askPresent() {
     try {
       const url = `${list.dataset.present}?seq=${rows.map((row) => row.dataset.seq).join(",")}`;
       const answer = await fetch(url, { headers: { "HX-Request": "true" } });
-      if (answer.ok) strike(rows, new Set((await answer.text()).split(",")));
+      if (answer.ok) strikeOthers(rows, new Set((await answer.text()).split(",")), list.dataset.gone);
     } catch {
       // The bar says when the server does not answer; it is asked again.
     }
@@ -64,14 +65,9 @@ async function askPresent() {
   later();
 }
 
-function strike(rows, present) {
+function strikeOthers(rows, present, word) {
   for (const row of rows) {
-    if (present.has(row.dataset.seq)) continue;
-    row.classList.add("gone");
-    const last = row.querySelector(".lsx");
-    last.className = "lsx num gone-word";
-    for (const name of ["data-until", "data-lease", "data-due", "title"]) last.removeAttribute(name);
-    last.textContent = "acked or moved";
+    if (!present.has(row.dataset.seq) && !row.classList.contains("gone")) strike(row, word);
   }
 }
 

@@ -1,4 +1,7 @@
-// Rows of lists: j and k move the focus, a row opens in place, one at a time, and opening never scrolls the page.
+// Rows of lists: j and k move the focus, a row opens in place, one at a time, and opening never scrolls the page. A row
+// whose message has gone stays, struck out and without its buttons.
+import { deselect } from "./selection.js";
+
 const focusable = (row) => row.querySelector("a, button");
 
 export function startRows() {
@@ -10,6 +13,13 @@ export function startRows() {
   document.addEventListener("click", (event) => {
     const row = event.target.closest("[data-row]");
     if (row && !event.target.closest("a, button, input, label, [data-opens]") && !getSelection().toString()) focusable(row)?.click();
+  });
+  document.addEventListener("forq:done", (event) => {
+    const { gone, go } = event.detail;
+    const row = gone && !go && document.querySelector(`[data-present] > [data-seq="${gone.sequence}"]`);
+    if (!row) return;
+    strike(row, gone.word);
+    htmx.trigger(document.body, "forq:gone"); // parts of the page that count messages are loaded again
   });
 }
 
@@ -55,6 +65,22 @@ function shut(button) {
   button.setAttribute("aria-expanded", "false");
   const place = document.getElementById(button.dataset.opens);
   if (place) place.hidden = true;
+}
+
+// word: what has become of the message.
+export function strike(row, word) {
+  row.classList.add("gone");
+  const last = row.querySelector("[data-last]");
+  last.className = "lsx num gone-word";
+  for (const name of ["data-until", "data-lease", "data-due", "title"]) last.removeAttribute(name);
+  last.textContent = word;
+  deselect(row);
+  const button = row.querySelector("[data-opens]");
+  const place = document.getElementById(button.dataset.opens);
+  const was = button.getAttribute("aria-expanded") === "true";
+  shut(button);
+  place?.replaceChildren(); // what is opened from now on says that the message is not there any more
+  if (was && document.activeElement === document.body) button.focus();
 }
 
 export function closeRow() {

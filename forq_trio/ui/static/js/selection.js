@@ -54,6 +54,17 @@ export function clearSelection() {
   if (all) all.checked = false;
 }
 
+// A row that can be selected no more.
+export function deselect(row) {
+  const box = row.querySelector("[data-select]");
+  if (!box) return;
+  box.checked = false;
+  box.disabled = true;
+  box.removeAttribute("data-select");
+  row.classList.remove("on");
+  show();
+}
+
 function show() {
   const chosen = boxes().filter((box) => box.checked);
   for (const box of boxes()) box.closest("[data-row]")?.classList.toggle("on", box.checked);
