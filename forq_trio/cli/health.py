@@ -5,7 +5,7 @@ A container runs it every half minute, so it imports little: no client, and none
 
 import http.client
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
