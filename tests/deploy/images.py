@@ -19,7 +19,7 @@ from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import started
 
 from .dockerfile import ImageConfig, NotUnderstood, Stage, ignored, stages
-from .namespaces import Layers, child_of, enter, need_namespaces, run, size, within
+from .namespaces import Layers, Way, child_of, enter, need_namespaces, run, size, within
 
 PACKAGES = "python3,python3-venv,ca-certificates"
 # What slim images leave out of Debian.
@@ -54,7 +54,6 @@ class Container(Protocol):
 
 class Image(Protocol):
     config: ImageConfig
-    own_bytes: int  # beside its base
     all_bytes: int
 
     def started(
@@ -80,8 +79,6 @@ def build(root: Path, place: Path, mirror: str = "http://deb.debian.org/debian")
     for each in NOT_IN_SLIM:
         shutil.rmtree(base / each)
         (base / each).mkdir()
-    # Docker gives each container such a file.
-    (base / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n", encoding="utf-8")
     return ChrootImage(root, place, base)
 
 
@@ -89,20 +86,24 @@ class ChrootImage:
     """The steps of the Dockerfile, each in a chroot over the layers so far."""
 
     def __init__(self, root: Path, place: Path, base: Path) -> None:
-        self._root, self._place, self._base = root, place, base
+        self._root, self._place = root, place
+        self._bases = {"debian": base, "scratch": place / "scratch"}
+        for each in self._bases.values():
+            _give_what_each_container_has(each)
         self._layers: dict[str, Path] = {}  # of each stage what it has beside the base
         self._patterns = (root / ".dockerignore").read_text(encoding="utf-8")
         arguments = {"PYTHON": "debian", "VERSION": "1.2.3"}
         for stage in stages((root / "Dockerfile").read_text(encoding="utf-8"), arguments):
-            if stage.base != "debian":
+            if stage.base not in self._bases:
                 raise NotUnderstood(f"the base {stage.base}")
             self._build(stage, arguments)
             self.config, self._upper = stage.config, self._layers[stage.name]
-        self.own_bytes = size(self._upper)
-        self.all_bytes = size(base) + self.own_bytes
+            self._base = self._bases[stage.base]
+        self.all_bytes = size(self._base) + size(self._upper)
 
     def _build(self, stage: Stage, arguments: Mapping[str, str]) -> None:
-        stage.config.env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        if stage.base != "scratch":
+            stage.config.env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
         self._layers[stage.name] = self._place / f"stage-{stage.name or 'last'}"
         self._layers[stage.name].mkdir()
         for each in stage.instructions:
@@ -129,16 +130,18 @@ class ChrootImage:
             brought["PIP_CONFIG_FILE"] = "/run/builder/pip.conf"
             mounts += ["file", "/run/builder/pip.conf", "/etc/pip.conf"]
         variables = stage.variables | stage.config.env | brought
-        layers = Layers([self._base], self._layers[stage.name])
-        run(enter(self._new_place(), layers, command, variables, mounts=mounts, network="host"))
+        layers = Layers([self._bases[stage.base]], self._layers[stage.name])
+        way = Way(self._new_place() / "root", variables)
+        run(enter(way, layers, command, mounts=mounts, network="host"))
 
     def _copy_from(self, stage: Stage, source: str, words: Sequence[str]) -> None:
-        """A folder that the other stage made, to the same place."""
+        """What is in a folder that the other stage made; it keeps its owner and mode, which the folder does not."""
         path, target = words
-        made = self._layers[source] / path.lstrip("/")
-        if path != target or not made.is_dir():
+        made, into = self._layers[source] / path.lstrip("/"), self._layers[stage.name] / target.lstrip("/")
+        if not made.is_dir():
             raise NotUnderstood(f"COPY --from={source} {' '.join(words)}")
-        _copy_tree(made, self._layers[stage.name] / target.lstrip("/"))
+        into.mkdir(parents=True, exist_ok=True)
+        run(["cp", "--archive", *map(str, made.iterdir()), str(into)])
 
     def _copy(self, stage: Stage, words: Sequence[str]) -> None:
         *sources, target = words
@@ -171,21 +174,23 @@ class ChrootImage:
         env |= variables
         mounts = ["tmpfs", "/tmp", "volume", self.config.volumes[0], str(volume)]
         mounts += ["file", "/run/secrets/auth_secret", str(secret)]
-        command = enter(
-            place,
-            Layers([self._upper, self._base]),
-            [*self.config.entrypoint, *self.config.cmd],
-            env,
-            mounts=mounts,
-            user=self.config.user,
-            workdir=self.config.workdir,
-        )
+        way = Way(place / "root", env, self.config.user, self.config.workdir)
+        layers = Layers([self._upper, self._base])
+        command = enter(way, layers, [*self.config.entrypoint, *self.config.cmd], mounts=mounts)
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
                 started(process)
-                yield ChrootContainer(process, env, self.config.user)
+                yield ChrootContainer(process, way)
             finally:
                 process.kill()  # unshare, and with it process 1 and its namespaces
+
+
+def _give_what_each_container_has(base: Path) -> None:
+    """Make what Docker mounts into a container of any base."""
+    for each in ("dev", "etc", "proc", "sys"):
+        (base / each).mkdir(parents=True, exist_ok=True)
+    (base / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n", encoding="utf-8")
+    (base / "etc/resolv.conf").touch()
 
 
 def _give(folder: Path, user: str) -> None:
@@ -206,12 +211,12 @@ def _copy_tree(source: Path, target: Path, left_out: Callable[[Path], bool] = la
 class ChrootContainer:
     """Process 1 in its namespaces."""
 
-    def __init__(self, process: "subprocess.Popen[str]", env: Mapping[str, str], user: str) -> None:
-        self._process, self._env, self._user = process, env, user
+    def __init__(self, process: "subprocess.Popen[str]", way: Way) -> None:
+        self._process, self._way = process, way
         self._log = ""
 
     def exec(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        words = within(child_of(self._process), command, self._env, self._user)
+        words = within(child_of(self._process), self._way, command)
         return subprocess.run(words, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX, check=False)
 
     def stop(self) -> int:
@@ -230,8 +235,8 @@ class DockerImage:
     def __init__(self, root: Path) -> None:
         self._name = f"forq-test-{uuid.uuid4().hex}"
         run(["docker", "build", "--build-arg", "VERSION=1.2.3", "--tag", self._name, str(root)])
-        said = json.loads(run(["docker", "image", "inspect", self._name]))[0]["Config"]
-        *_, stage = stages((root / "Dockerfile").read_text(encoding="utf-8"), {})
+        image = json.loads(run(["docker", "image", "inspect", self._name]))[0]
+        said = image["Config"]
         self.config = ImageConfig(
             env=dict(each.split("=", 1) for each in said["Env"]),
             user=said["User"],
@@ -242,13 +247,7 @@ class DockerImage:
             entrypoint=said["Entrypoint"],
             cmd=said["Cmd"],
         )
-        run(["docker", "pull", "--quiet", stage.base])  # a builder need not keep it
-        self.all_bytes = self._bytes(self._name)
-        self.own_bytes = self.all_bytes - self._bytes(stage.base)
-
-    @staticmethod
-    def _bytes(name: str) -> int:
-        return int(run(["docker", "image", "inspect", "--format", "{{.Size}}", name]))
+        self.all_bytes = image["Size"]
 
     @contextmanager
     def started(

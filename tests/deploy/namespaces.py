@@ -1,11 +1,13 @@
 """Processes in a root of their own: chroot in namespaces, over layers of files, without a container engine.
 
 It takes the rights of root, and Linux with overlayfs. A layer is a folder; the upper one takes what a command changes.
-Without an upper one the root is read-only.
+Without an upper one the root is read-only. The root needs no program but the one that is to run.
 """
 
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +44,31 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
-exec chroot "$root" "$@"
+exec "$@"
 """
 """What `docker run` does before the command: arguments are the root, options of the overlay, whose network, the mounts,
 and the command behind `--`. The shell becomes the command, so that this is process 1 of its namespace."""
 
-UNPRIVILEGED = ("--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--clear-groups")
+_INSIDE = """
+import ctypes, json, os, signal, sys, warnings
+to = json.loads(sys.argv[1])
+libc = ctypes.CDLL(None)
+os.chroot(to["root"])
+os.chdir(to["workdir"])
+os.setgroups([])
+if to["uid"]:
+    PR_CAPBSET_DROP, right = 24, 0
+    while libc.prctl(PR_CAPBSET_DROP, right, 0, 0, 0) == 0:
+        right += 1
+os.setresgid(to["gid"], to["gid"], to["gid"])
+os.setresuid(to["uid"], to["uid"], to["uid"])  # whose rights go with it, unless it is root's
+for each in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and so would the command
+    signal.signal(each, signal.SIG_DFL)
+# It needs warnings, which would not be found there.
+os.execvpe(to["command"][0], to["command"], to["env"])
+"""
+"""Becomes a command in a root, as a user without rights, or as root: our Python, for the root may have no program that
+does this."""
 
 
 def need_namespaces() -> None:
@@ -71,46 +92,50 @@ class Layers:
         return lower if self.upper is None else f"{lower},upperdir={self.upper},workdir={work}"
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a command is run in a root."""
+
+    root: Path  # where it is mounted
+    env: Mapping[str, str]
+    user: str = "0:0"
+    workdir: str = "/"
+
+    def inside(self, command: Sequence[str]) -> list[str]:
+        """The command line that becomes the command there, in the namespaces that it is run in."""
+        uid, _, gid = self.user.partition(":")
+        to = {
+            "root": str(self.root),
+            "workdir": self.workdir,
+            "uid": int(uid),
+            "gid": int(gid),
+            "env": dict(self.env),
+            "command": list(command),
+        }
+        rights = ["setpriv", "--no-new-privs", "--inh-caps=-all"] if to["uid"] else []
+        return [*rights, sys.executable, "-I", "-S", "-c", _INSIDE, json.dumps(to)]
+
+
 def enter(
-    place: Path,
-    layers: Layers,
-    command: Sequence[str],
-    env: Mapping[str, str],
-    *,
-    mounts: Sequence[str] = (),
-    network: str = "own",
-    user: str = "0:0",
-    workdir: str = "/",
+    way: Way, layers: Layers, command: Sequence[str], *, mounts: Sequence[str] = (), network: str = "own"
 ) -> list[str]:
-    """The command line that runs a command there. place: a folder for the root's mount point.
+    """The command line that mounts a root, in namespaces of its own, and runs a command there.
 
     mounts: words of `_SETUP`. network: "own", which has loopback alone, or "host".
     """
-    root, work = place / "root", place / "work"
-    root.mkdir(exist_ok=True)
+    work = way.root.with_name("work")
+    way.root.mkdir(exist_ok=True)
     work.mkdir(exist_ok=True)
-    uid, _, gid = user.partition(":")
-    rights = () if uid == "0" else UNPRIVILEGED
-    inside = ["setpriv", f"--reuid={uid}", f"--regid={gid}", *(rights or ["--clear-groups"])]
-    inside += [
-        "env",
-        f"--chdir={workdir}",
-        "-i",
-        *(f"{name}={value}" for name, value in env.items()),
-        *command,
-    ]
     namespaces = ["--mount", "--pid", "--ipc", "--uts", *(["--net"] if network == "own" else [])]
     outside = ["unshare", *namespaces, "--fork", "--kill-child", "--propagation", "private"]
-    setup = ["sh", "-c", _SETUP, "sh", str(root), layers.options(work), network]
-    return [*outside, *setup, *mounts, "--", *inside]
+    setup = ["sh", "-c", _SETUP, "sh", str(way.root), layers.options(work), network]
+    return [*outside, *setup, *mounts, "--", *way.inside(command)]
 
 
-def within(pid: int, command: Sequence[str], env: Mapping[str, str], user: str) -> list[str]:
+def within(pid: int, way: Way, command: Sequence[str]) -> list[str]:
     """The command line that runs a command beside process 1 of such namespaces, as `docker exec` does."""
-    uid, _, gid = user.partition(":")
-    there = ["nsenter", f"--target={pid}", "--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd"]
-    inside = ["setpriv", f"--reuid={uid}", f"--regid={gid}", *UNPRIVILEGED]
-    return [*there, *inside, "env", "-i", *(f"{name}={value}" for name, value in env.items()), *command]
+    there = ["nsenter", f"--target={pid}", "--mount", "--pid", "--ipc", "--uts", "--net"]
+    return [*there, *way.inside(command)]
 
 
 def child_of(process: "subprocess.Popen[str]") -> int:

@@ -1,6 +1,7 @@
 """The Dockerfile as it is read here, and what reads it: it refuses whatever it would not carry out."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -52,9 +53,9 @@ def test_the_image_holds_no_secret(text: str, config: ImageConfig) -> None:
     assert {name for name in config.env if name.startswith("FORQ_")} == {"FORQ_API_ADDR", "FORQ_UI_ADDR"}
 
 
-def test_both_stages_have_the_base_of_the_build(text: str) -> None:
-    assert {stage.base for stage in stages(text, {})} == {"python:3.13-slim"}
-    assert {stage.base for stage in stages(text, {"PYTHON": "mine:1"})} == {"mine:1"}
+def test_what_is_not_copied_from_the_base_of_the_build_is_not_there(text: str) -> None:
+    assert [stage.base for stage in stages(text, {})] == ["python:3.13-slim", "scratch"]
+    assert [stage.base for stage in stages(text, {"PYTHON": "mine:1"})] == ["mine:1", "scratch"]
 
 
 def test_the_labels(text: str, root: Path) -> None:
@@ -70,7 +71,8 @@ def test_what_is_copied_is_in_the_build_and_nothing_else_is(text: str, root: Pat
     patterns = (root / ".dockerignore").read_text(encoding="utf-8")
     first, *_ = stages(text, {})
     copied = {word for each in first.instructions if each.name == "COPY" for word in each.text.split()[:-1]}
-    assert {path.name for path in root.iterdir() if not ignored(path.name, patterns)} == copied
+    there = [str(path.relative_to(root)) for path in (*root.iterdir(), *(root / "deploy").iterdir())]
+    assert {path for path in there if not ignored(path, patterns)} == copied
     assert ignored("forq_trio/cli/__pycache__/x.pyc", patterns)
     assert not ignored("forq_trio/cli/health.py", patterns)
     assert ignored("secrets/auth_secret", patterns)
@@ -127,8 +129,15 @@ def test_lines_are_joined_and_comments_between_them_left_out() -> None:
 
 
 def test_the_last_stage_has_nothing_of_the_builders(text: str) -> None:
-    """No cache of pip and no source: it takes one folder of the stage before."""
+    """No cache of pip and no source: it takes two folders of the stage before, and runs nothing."""
     *_, last = stages(text, {})
     copied = [(each.flags.get("from"), each.text) for each in last.instructions if each.name == "COPY"]
-    assert copied == [("build", "/opt/forq /opt/forq")]
-    assert "pip" not in "".join(each.text for each in last.instructions if each.name == "RUN")
+    assert copied == [("build", "/image /"), ("build", "/opt/forq /opt/forq")]
+    assert "RUN" not in {each.name for each in last.instructions}
+
+
+def test_the_image_has_the_program_that_ends_a_pod(root: Path) -> None:
+    programs = runpy.run_path(str(root / "deploy/image/root.py"))["PROGRAMS"]
+    pods = (root / "deploy/kubernetes/postgres/deployment.yaml").read_text(encoding="utf-8")
+    (command,) = re.findall(r"command: (\[.*\])", pods)
+    assert exec_form(command)[0] in programs
