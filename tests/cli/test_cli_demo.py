@@ -15,10 +15,10 @@ import trio
 import trio.testing
 
 from forq_trio import ForqClient, open_broker
-from forq_trio.demo.goods import FIRST_CUSTOMER, an_order, chance
+from forq_trio.demo.goods import FIRST_CUSTOMER, CustomerChange, an_order, chance, content_of
 from forq_trio.demo.run import has_screen
 from forq_trio.demo.shop import open_shop
-from forq_trio.demo.workers import OLD_CUSTOMERS
+from forq_trio.demo.workers import LATEST_MS
 from support.processes import WAIT_SECONDS_MAX
 from support.running_demo import RunningDemo, running_demo
 from support.ui_http import Markup
@@ -170,19 +170,21 @@ async def test_whoever_bounds_a_queue_ends_no_shop(mock_clock) -> None:
             assert (await broker.queue_stats("orders")).ready > 1
 
 
-async def test_what_a_customer_changes_meanwhile_waits_and_the_end_waits_for_nobody(mock_clock) -> None:
-    """No time passes while the shop closes: a handler that slept would hang."""
-    keys = [f"customer/{FIRST_CUSTOMER + number}" for number in range(OLD_CUSTOMERS)]
+async def test_the_end_of_the_shop_waits_for_no_handler_and_what_comes_meanwhile_stays(mock_clock) -> None:
+    """No time passes: a handler that slept would never end."""
+    key, change = f"customer/{FIRST_CUSTOMER}", content_of(CustomerChange(FIRST_CUSTOMER, ["email"]))
     async with open_broker("memory:") as broker:
         async with open_shop(broker, seed=1):
-            for _ in range(20):
-                await pass_minute(mock_clock)
-                found = [await broker.keyed_message("customers.sync", key) for key in keys]
-                if any(each and each.once_more for each in found):
-                    break
-            else:
-                raise AssertionError("nothing waits")
-        assert (await broker.queue_stats("customers.sync")).processing == 0
+            await broker.offer("customers.sync", key, change)
+            while not (await broker.queue_stats("customers.sync")).processing:
+                await trio.testing.wait_all_tasks_blocked()
+            await broker.offer("customers.sync", key, change, mode="debounce", delay_ms=LATEST_MS)
+            held = await broker.keyed_message("customers.sync", key)
+            assert held is not None
+            assert held.once_more is not None
+        left = await broker.keyed_message("customers.sync", key)
+        assert left is not None
+        assert (left.message.id == held.message.id, left.once_more) == (False, None)
 
 
 async def pass_minute(clock: trio.testing.MockClock) -> None:
