@@ -86,12 +86,12 @@ def at_open_key(page: Page) -> None:
 
 
 def at_key(page: Page) -> None:
-    """The page of a message in flight behind which another offer waits."""
+    """The page of a message in flight behind which another offer waits, with another content."""
     for _ in range(LOOKS_MAX):
         page.goto("/queue/customers.sync?state=processing")
         for path in [page_of(row) for row in page.locator("[data-row]").all()]:
             page.goto(path)
-            if page.get_by_text("One more after this").count():
+            if page.get_by_text("differs in").count():
                 return
         page.wait_for_timeout(LOOK_MS)
     raise AssertionError("nothing waits behind a message in flight")
@@ -181,7 +181,8 @@ def take(browser: Browser, server: PicturedServer, picture: Picture) -> bytes:
     options = DESKTOP.copy()
     for more in picture.options:
         options |= more
-    with guarded_page(browser, server.ui_url, reduced_motion="reduce", **options) as (page, _):
+    with guarded_page(browser, server.ui_url, reduced_motion="reduce", **options) as (page, guard):
+        guard.expect(404, "/queue/customers.sync/message/.*")  # one that has gone while it was looked for
         if not picture.is_login:
             log_in(page, server.key)
         picture.arrange(page)
