@@ -146,7 +146,7 @@ def _words(link: str, opening: str, url: str, key: str, commands: Path) -> str:
     """What the terminal shows, in 80 columns."""
     minutes = round(limits.LINK_SECONDS_MAX / 60)
     return f"""\
-A small shop is open: eight queues, two workers, two schedules, dead letters.
+A small shop is open: eight queues, two workers, three schedules, dead letters.
 
   Admin UI  {link}
             {opening}

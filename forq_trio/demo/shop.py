@@ -9,7 +9,17 @@ from random import Random
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.demo.goods import PartnerNotice, SalesReport, a_notice, a_row, an_order, content_of, trace
+from forq_trio.demo.goods import (
+    ITEMS,
+    PartnerNotice,
+    SalesReport,
+    StockRow,
+    a_notice,
+    a_row,
+    an_order,
+    content_of,
+    trace,
+)
 from forq_trio.demo.workers import Shop
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.new_message import NewMessage
@@ -21,7 +31,7 @@ ORDERS_BEFORE, NOTICES_BEFORE, ROWS_BEFORE = 16, 12, 60
 ORDERS_A_SECOND, ORDERS_SWING = 0.8, 0.6
 WAVE_SECONDS = 120.0
 """Orders come in waves, so that a chart moves within a minute."""
-SALES = "sales-report"
+SALES, PRICES = "sales-report", "price-list"
 
 
 async def fill(url: str, seed: int) -> None:
@@ -36,12 +46,13 @@ async def fill(url: str, seed: int) -> None:
 
 @asynccontextmanager
 async def open_shop(broker: Broker, seed: int) -> AsyncIterator[None]:
-    """Run the shop while the body runs; its handlers finish at the end."""
+    """Run the shop while the body runs; its handlers finish at the end, at once."""
     shop = Shop(broker, seed)
     async with shop.front, shop.office, trio.open_nursery() as customers:
         customers.start_soon(_buy, shop, Random(f"{seed} customers"))
         yield
         customers.cancel_scope.cancel()
+        shop.closing.set()
 
 
 async def _set_up(broker: Broker) -> None:
@@ -57,7 +68,11 @@ async def _set_up(broker: Broker) -> None:
         while_pending="skip",
     )
     await broker.save_schedule("stock-count", nightly)
-    await broker.run_schedule(SALES)
+    row = content_of(StockRow("SKU-0000", "sofa", ITEMS["sofa"]))
+    prices = NewSchedule(queue="imports", content=row, every="30s", while_pending="skip")
+    await broker.save_schedule(PRICES, prices)
+    for name in (SALES, PRICES):
+        await broker.run_schedule(name)
 
 
 async def _take_in(broker: Broker, rng: Random) -> None:

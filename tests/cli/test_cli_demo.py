@@ -15,9 +15,10 @@ import trio
 import trio.testing
 
 from forq_trio import ForqClient, open_broker
-from forq_trio.demo.goods import an_order, chance
+from forq_trio.demo.goods import FIRST_CUSTOMER, CustomerChange, an_order, chance, content_of
 from forq_trio.demo.run import has_screen
 from forq_trio.demo.shop import open_shop
+from forq_trio.demo.workers import LATEST_MS
 from support.processes import WAIT_SECONDS_MAX
 from support.running_demo import RunningDemo, running_demo
 from support.ui_http import Markup
@@ -78,11 +79,12 @@ def shown(client: ForqClient) -> None:
         *("orders", "payments", "shipping", "emails", "webhooks", "customers.sync", "reports", "imports")
     }
     assert queues["webhooks-dlq"].total > 0
-    assert (queues["imports"].paused, queues["imports"].ready) == (True, 60)
+    assert (queues["imports"].paused, queues["imports"].ready) == (True, 61)
     assert queues["customers.sync"].delayed > 0
     sales = client.schedule("sales-report")
     assert (sales.schedule.every, sales.runs[-1].result) == ("1min", "by_hand")
     assert {worker.report.name for worker in client.workers()} == {"shop-1", "office-1"}
+    assert {run.result for run in client.schedule("price-list").runs} <= {"by_hand", "skipped"}
     happened(client, "acked", "reports")
     assert client.history(queue="orders").messages
 
@@ -127,7 +129,7 @@ def test_the_printed_commands_can_be_pasted() -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "It works" in done.stdout
-        assert "\nimports\t60\t" in done.stdout
+        assert "\nimports\t61\t" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,23 @@ async def test_whoever_bounds_a_queue_ends_no_shop(mock_clock) -> None:
             await broker.configure("orders", max_messages=None)
             await pass_minute(mock_clock)
             assert (await broker.queue_stats("orders")).ready > 1
+
+
+async def test_the_end_of_the_shop_waits_for_no_handler_and_what_comes_meanwhile_stays(mock_clock) -> None:
+    """No time passes: a handler that slept would never end."""
+    key, change = f"customer/{FIRST_CUSTOMER}", content_of(CustomerChange(FIRST_CUSTOMER, ["email"]))
+    async with open_broker("memory:") as broker:
+        async with open_shop(broker, seed=1):
+            await broker.offer("customers.sync", key, change)
+            while not (await broker.queue_stats("customers.sync")).processing:
+                await trio.testing.wait_all_tasks_blocked()
+            await broker.offer("customers.sync", key, change, mode="debounce", delay_ms=LATEST_MS)
+            held = await broker.keyed_message("customers.sync", key)
+            assert held is not None
+            assert held.once_more is not None
+        left = await broker.keyed_message("customers.sync", key)
+        assert left is not None
+        assert (left.message.id == held.message.id, left.once_more) == (False, None)
 
 
 async def pass_minute(clock: trio.testing.MockClock) -> None:

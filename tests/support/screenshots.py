@@ -1,4 +1,8 @@
-"""Takes the pictures of the admin UI that the documents show: a server with the showcase, traffic, and a browser.
+"""Takes the pictures of the admin UI that the documents show, in a browser.
+
+They are of `forq demo`, but for those of what it cannot have: no queue at all ("empty"), and several servers on a
+PostgreSQL database ("processes"). docs/images/report.png is not of the admin UI, and not made
+here: `forq pipeline report` makes such a page with Spark.
 
 They have few colours, so a palette halves their size; none may be larger than PICTURE_BYTES_MAX.
 """
@@ -15,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from forq_trio import ForqClient
 from support.browser import DESKTOP, PHONE, guarded_page, log_in, sideways_pixels
@@ -23,18 +27,16 @@ from support.chromium import Chromium
 from support.postgres import Postgres, programs
 from support.real_server import RealServer, real_server
 from support.running_demo import RunningDemo, running_demo
-from support.showcase import fill
-from support.showcase_trade import trading
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PICTURE_BYTES_MAX = 150_000
 COLOURS = 256
 HISTORY_MINUTES = 7
 """For how long there is work before the first picture: charts fill, and a verdict needs five minutes of trouble."""
-
-
 SETTLED_MS = 1_500
 """What comes after the page is there by then: groups, a first update."""
+LOOK_MS, LOOKS_MAX = 1_500, 80
+"""How often the shop is looked at until it shows what a picture is for."""
 
 
 def at(path: str) -> Callable[[Page], None]:
@@ -46,48 +48,69 @@ def at(path: str) -> Callable[[Page], None]:
     return go
 
 
+def at_row(page: Page, path: str, text: str) -> Locator:
+    """The first row with this text on a page that is loaded until there is one: the shop is at work."""
+    rows = page.locator("[data-row]", has_text=text)
+    for _ in range(LOOKS_MAX):
+        page.goto(path)
+        if rows.count():
+            return rows.first
+        page.wait_for_timeout(LOOK_MS)
+    raise AssertionError(f"{path} has no row with {text!r}")
+
+
+def page_of(row: Locator) -> str:
+    """The path of the page of a row's message."""
+    path = row.get_attribute("data-page")
+    if path is None:
+        raise AssertionError("a row has no link to its message")
+    return path
+
+
 def at_message(page: Page) -> None:
     """The page of a message that failed until it was dead, with its history."""
-    page.goto("/queue/emails-dlq")
-    path = page.locator("[data-row]").first.get_attribute("data-page")
-    if path is None:
-        raise AssertionError("the page of a queue has no link to a message")
-    page.goto(path)
+    page.goto(page_of(at_row(page, "/queue/webhooks-dlq", "victor")))
 
 
 def at_open_message(page: Page) -> None:
-    """A queue's messages in flight, one of them opened in place."""
-    page.goto("/queue/orders.charge?state=processing&range=10m")
-    page.locator(".mr").nth(2).click()
+    """A queue in trouble, with a message that waits for its next attempt, opened in place."""
+    at_row(page, "/queue/webhooks?state=delayed&range=10m", "victor").locator(".mr").click()
     page.locator(".open-g").wait_for()
 
 
 def at_open_key(page: Page) -> None:
     """Messages with a key, found by the beginning of their keys, one of them opened in place."""
-    page.goto("/queue/customers.sync?state=delayed&q=key%3Acustomer/41*&range=10m")
-    page.locator(".mr", has_text="debounced").first.click()
+    path = "/queue/customers.sync?state=delayed&q=key%3Acustomer/10*&range=10m"
+    at_row(page, path, "debounced").locator(".mr").click()
     page.locator(".open-g").wait_for()
 
 
 def at_key(page: Page) -> None:
-    """The page of a message in flight behind which another offer waits."""
-    page.goto("/queue/customers.sync?q=key%3Acustomer/4121")
-    path = page.locator("[data-row]").first.get_attribute("data-page")
-    if path is None:
-        raise AssertionError("the page of a queue has no link to a message")
-    page.goto(path)
+    """The page of a message in flight behind which another offer waits, with another content."""
+    for _ in range(LOOKS_MAX):
+        page.goto("/queue/customers.sync?state=processing")
+        for path in [page_of(row) for row in page.locator("[data-row]").all()]:
+            page.goto(path)
+            if page.get_by_text("differs in").count():
+                return
+        page.wait_for_timeout(LOOK_MS)
+    raise AssertionError("nothing waits behind a message in flight")
 
 
 def at_open_worker(page: Page) -> None:
     """The workers, one of them opened to what it holds."""
-    page.goto("/workers")
-    page.locator(".wk", has_text="charge-worker-1").click()
-    page.locator(".hd.r").first.wait_for()
+    for _ in range(LOOKS_MAX):
+        page.goto("/workers")
+        page.locator(".wk", has_text="office-1").click()
+        page.wait_for_timeout(LOOK_MS)
+        if page.locator(".hd.r", has_text="customers.sync").count():
+            return
+    raise AssertionError("the worker holds nothing for long")
 
 
 def at_selection(page: Page) -> None:
     """Dead letters with some of them selected."""
-    page.goto("/dead/orders.charge-dlq")
+    page.goto("/dead/webhooks-dlq")
     page.locator(".grp").first.wait_for()
     for place in (0, 1, 3):
         page.locator("[data-select]").nth(place).check()
@@ -95,7 +118,7 @@ def at_selection(page: Page) -> None:
 
 def at_purge(page: Page) -> None:
     """The dialog that asks before a queue is purged."""
-    page.goto("/queue/webhooks.out")
+    page.goto("/queue/imports")
     button = page.get_by_role("button", name=re.compile("^Purge"))
     if not button.first.is_visible():
         page.locator("summary[aria-label=More]").click()
@@ -114,14 +137,14 @@ PicturedServer = RealServer | RunningDemo
 
 @dataclass(frozen=True)
 class Picture:
-    """server: "world", "empty" for one without queues, "shared" for one of three on a database, "demo".
+    """server: "demo", "empty" for one without queues, "shared" for one of three on a database.
 
     is_login: of somebody who is not logged in. options: of the browser's context.
     """
 
     name: str
     arrange: Callable[[Page], None]
-    server: str = "world"
+    server: str = "demo"
     is_login: bool = False
     options: tuple[dict[str, Any], ...] = ()
 
@@ -130,29 +153,26 @@ DARK = {"color_scheme": "dark"}
 PICTURES = (
     Picture("login", at("/login"), is_login=True),
     Picture("empty", at("/"), server="empty"),
-    Picture("overview", at("/?range=10m")),
+    Picture("demo", at("/?range=10m")),
     Picture("overview-dark", at("/?range=10m"), options=(DARK,)),
     Picture("overview-phone", at("/?range=10m"), options=(PHONE,)),
     Picture("queue", at_open_message),
-    Picture("queue-phone", at("/queue/orders.charge?range=10m"), options=(PHONE, DARK)),
+    Picture("queue-phone", at("/queue/webhooks?range=10m"), options=(PHONE, DARK)),
     Picture("message", at_message),
     Picture("keys", at_open_key),
     Picture("message-key", at_key),
     Picture("message-key-phone", at_key, options=(PHONE, DARK)),
     Picture("dead-letters", at_selection),
-    Picture("dead-letters-dark", at_selection, options=(DARK,)),
     Picture("confirm", at_purge),
-    Picture("confirm-phone", at_purge, options=(PHONE,)),
     Picture("system", at("/system")),
     Picture("processes", at_processes, server="shared"),
     Picture("processes-phone", at_processes, server="shared", options=(PHONE,)),
     Picture("schedules", at("/schedules")),
     Picture("schedules-phone", at("/schedules"), options=(PHONE,)),
+    Picture("schedule", at("/schedules/sales-report")),
+    Picture("schedule-edit", at("/schedules/stock-count/edit")),
     Picture("workers", at_open_worker),
     Picture("workers-phone", at_open_worker, options=(PHONE,)),
-    Picture("schedule", at("/schedules/feeds.refresh")),
-    Picture("schedule-edit", at("/schedules/gdpr.sweep/edit")),
-    Picture("demo", at("/?range=10m"), server="demo"),
 )
 
 
@@ -161,7 +181,8 @@ def take(browser: Browser, server: PicturedServer, picture: Picture) -> bytes:
     options = DESKTOP.copy()
     for more in picture.options:
         options |= more
-    with guarded_page(browser, server.ui_url, reduced_motion="reduce", **options) as (page, _):
+    with guarded_page(browser, server.ui_url, reduced_motion="reduce", **options) as (page, guard):
+        guard.expect(404, "/queue/customers.sync/message/.*")  # one that has gone while it was looked for
         if not picture.is_login:
             log_in(page, server.key)
         picture.arrange(page)
@@ -213,22 +234,14 @@ def sharing(folder: Path) -> Iterator[RealServer]:
 
 @contextmanager
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, PicturedServer]]:
-    """Those of the servers that a picture is wanted of, "shared" left out. The world was made before the start: charts
-    show work alone.
-    """
-    if "world" in wanted:
-        with real_server(folder / "world.db", FORQ_ENV="local") as server:
-            fill(server.url, server.key)
-            server.stop()
+    """Those of the servers that a picture is wanted of, "shared" left out."""
     with ExitStack() as stack:
-        running: dict[str, PicturedServer] = {
-            name: stack.enter_context(real_server(folder / f"{name}.db", ui=True, FORQ_ENV="local"))
-            for name in sorted(wanted & {"world", "empty"})
-        }
+        running: dict[str, PicturedServer] = {}
+        if "empty" in wanted:
+            empty = real_server(folder / "empty.db", ui=True, FORQ_ENV="local")
+            running["empty"] = stack.enter_context(empty)
         if "demo" in wanted:
             running["demo"] = stack.enter_context(running_demo("--no-browser"))
-        if "world" in running:
-            stack.enter_context(trading(running["world"].url, running["world"].key))
         yield running
 
 
@@ -253,7 +266,7 @@ def main() -> None:
         chromium.awake() as browser,
         ExitStack() as later,
     ):
-        if {"world", "demo"} & running.keys():
+        if "demo" in running:
             print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
             page = browser.new_page()
             page.wait_for_timeout(arguments.minutes * 60_000)

@@ -1,4 +1,4 @@
-"""Fills a server with a believable world, for tests of the admin UI and for its pictures.
+"""Fills a server with a believable world, for tests of the admin UI.
 
 Thirty queues of a shop: some fine, some in trouble, with dead letters of several reasons, and with one whose content
 comes from an enemy. The same seed makes the same messages; their ids and times are the server's. Everything goes

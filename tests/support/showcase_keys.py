@@ -11,8 +11,6 @@ from forq_trio.model.limits import OFFER_BATCH_MAX
 CUSTOMERS = "customers.sync"
 ENEMY = "guestbook.keys"
 KIND = "sync"
-QUIET_MS = 5_000
-LATEST_MS = 120_000
 HOUR_MS = 3_600_000
 LEASE_MS = 4 * 3_600_000  # longer than any run of the tests
 FIELDS = ("email", "plan", "address", "phone", "billing_address")
@@ -20,12 +18,6 @@ FIELDS = ("email", "plan", "address", "phone", "billing_address")
 
 def content(rng: random.Random, customer: int) -> str:
     return json.dumps({"customer": customer, "fields": rng.sample(FIELDS, rng.randrange(1, 3))})
-
-
-def change(rng: random.Random, customer: int) -> Offering:
-    """What a shop offers whenever a customer changes: it is synchronised once nothing more comes."""
-    text = content(rng, customer)
-    return Offering(text, "debounce", LATEST_MS, key=f"customer/{customer}", kind=KIND, delay_ms=QUIET_MS)
 
 
 def waiting(rng: random.Random) -> Iterator[Offering]:
