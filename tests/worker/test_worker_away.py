@@ -110,7 +110,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("secret", ["", "wrong"])
+@pytest.mark.parametrize("secret", ["", pytest.param("wrong", marks=pytest.mark.tier2)])
 def test_a_program_without_a_right_secret_ends_with_the_line_of_forq_work(
     tmp_path: Path, secret: str
 ) -> None:

@@ -29,7 +29,7 @@ def test_defaults_need_nothing_but_the_secret():
 def test_without_the_secret_nothing_starts():
     assert problems({}) == [
         "FORQ_AUTH_SECRET (or auth_secret in [server] of the TOML file): is not set;"
-        " allowed: at least 32 visible ASCII characters"
+        " allowed: at least 32 visible ASCII characters; `forq init` makes one"
     ]
 
 
