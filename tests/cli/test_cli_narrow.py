@@ -1,6 +1,5 @@
 """Every list on narrow terminals with the longest names: a row stays a line, and a name is whole while it can be."""
 
-import json
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -9,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from forq_trio import DeadLetterFilter, ForqClient, NewMessage, Scope
+from forq_trio.cli import look
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import CellKind, Column, print_table, shortened
 from forq_trio.model.limits import QUEUE_NAME_LENGTH_MAX
@@ -204,17 +204,17 @@ def test_of_dead_letters_the_error_is_there_at_every_width(
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_the_health_of_a_queue_is_there_at_every_width(
-    forq: Forq, failing: str, monkeypatch: pytest.MonkeyPatch, width: int
-):
-    monkeypatch.setenv("FORQ_URL", failing)
+def test_the_health_of_a_queue_is_there_at_every_width(monkeypatch: pytest.MonkeyPatch, width: int):
+    verdict = "Consumers but nothing acked"
+    out = Stream(terminal=True)
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", Stream(terminal=True))
     monkeypatch.setenv("COLUMNS", str(width))
-    health = {
-        queue["queue"]: queue["verdict"]
-        for queue in map(json.loads, forq("queues", "--json").out.splitlines())
-    }
-    lines = STYLE.sub("", forq("queues", terminal=True).out).splitlines()[1:]
-    assert {line.split()[0]: line[-len(health[line.split()[0]]) :] for line in lines} == health
+    print_table(look._LISTED, [("eu.orders.checkout", 3, 0, 2, 0, 0, 1, "no", verdict)])
+    head, row = STYLE.sub("", out.text()).splitlines()
+    assert row.startswith("eu.orders.checkout ")
+    assert row.endswith(verdict)
+    assert head.split()[:2] == ["queue", "ready"]
 
 
 def test_a_text_of_which_more_has_to_be_there(monkeypatch: pytest.MonkeyPatch):

@@ -135,20 +135,27 @@ def test_one_server_shows_no_processes(world) -> None:
     assert "Served by" not in text
 
 
-@pytest.mark.tier2
-def test_servers_with_different_secrets_say_so(empty_tables, open_page) -> None:
+@pytest.fixture
+def differing(empty_tables) -> Iterator[tuple[RealServer, RealServer]]:
+    """Two servers on one database, the second one with a secret of its own."""
     other = "another-secret-of-the-second-server"
     with (
         real_server(empty_tables, ui=True, FORQ_ENV="local") as a,
         real_server(empty_tables, ui=True, FORQ_ENV="local", FORQ_AUTH_SECRET=other) as b,
     ):
-        for each in (a, b):
-            about = f"{each.url}/healthcheck?verbose"
-            until(lambda about=about: httpx.get(about, verify=False).json()["otherSecrets"] == 1)
-        page = open_page(a)
-        page.goto("/system")
-        expect(page.locator("h1 + .vd")).to_have_text("1 of 2 processes has another FORQ_AUTH_SECRET")
-        expect(page.locator(".why", has_text="another FORQ_AUTH_SECRET")).to_contain_text(str(b.process.pid))
-        row = page.get_by_role("group", name="Processes").locator("tr", has_text="other secret")
-        expect(row).to_contain_text(str(b.process.pid))
-        axe(page)
+        yield a, b
+
+
+@pytest.mark.tier2
+def test_servers_with_different_secrets_say_so(differing, open_page) -> None:
+    a, b = differing
+    for each in differing:
+        about = f"{each.url}/healthcheck?verbose"
+        until(lambda about=about: httpx.get(about, verify=False).json()["otherSecrets"] == 1)
+    page = open_page(a)
+    page.goto("/system")
+    expect(page.locator("h1 + .vd")).to_have_text("1 of 2 processes has another FORQ_AUTH_SECRET")
+    expect(page.locator(".why", has_text="another FORQ_AUTH_SECRET")).to_contain_text(str(b.process.pid))
+    row = page.get_by_role("group", name="Processes").locator("tr", has_text="other secret")
+    expect(row).to_contain_text(str(b.process.pid))
+    axe(page)
