@@ -1,15 +1,11 @@
 """The outbox that a worker relays beside its handlers."""
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from forq_trio.outbox.backlog import Backlog
 from forq_trio.outbox.relay import Relay, RelayTarget
 from forq_trio.worker.source import Source
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 
 class WorkerOutbox:
@@ -24,17 +20,3 @@ class WorkerOutbox:
         relay = Relay(self._database, cast("RelayTarget", source))
         self.backlog = relay.backlog
         return relay
-
-    def metrics(self) -> "Sequence[Metric]":
-        """What waits in it, for prometheus-client; the names are those of an embedded broker that relays one."""
-        from prometheus_client.core import GaugeMetricFamily  # only who measures a worker has it
-
-        waiting, seconds = self.backlog.waiting, self.backlog.oldest_seconds
-        return (
-            GaugeMetricFamily("forq_outbox_waiting", "Messages in the outbox that are not relayed.", waiting),
-            GaugeMetricFamily(
-                "forq_outbox_waiting_seconds",
-                "For how long the oldest of them has waited, as far as the worker has seen; 0 without one.",
-                seconds,
-            ),
-        )
