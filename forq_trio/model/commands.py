@@ -14,6 +14,7 @@ from forq_trio.model.consumers.commands import *
 from forq_trio.model.keys.commands import *
 from forq_trio.model.messages.receive_commands import *
 from forq_trio.model.messages.send_commands import *
+from forq_trio.model.outboxes.commands import *
 from forq_trio.model.publishing.commands import *
 from forq_trio.model.queues.commands import *
 from forq_trio.model.schedules.commands import *

@@ -14,7 +14,6 @@ with needing("metrics", "forq_trio.worker.metrics"):
     from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from forq_trio.outbox.backlog import Backlog
     from forq_trio.worker.app import Worker
     from forq_trio.worker.calls import CallNext
 
@@ -70,18 +69,4 @@ class _OfStats(Collector):
             running.add_metric([queue], stats.running)
             slots.add_metric([queue], stats.slots)
         relayed = self._worker.relayed
-        return iter((ended, running, slots, *(() if relayed is None else _outbox(relayed.backlog))))
-
-
-def _outbox(backlog: "Backlog") -> tuple[Metric, ...]:
-    """What waits in the outbox; the names are those of an embedded broker that relays one."""
-    return (
-        GaugeMetricFamily(
-            "forq_outbox_waiting", "Messages in the outbox that are not relayed.", backlog.waiting
-        ),
-        GaugeMetricFamily(
-            "forq_outbox_waiting_seconds",
-            "For how long the oldest of them has waited, as far as the worker has seen; 0 without one.",
-            backlog.oldest_seconds,
-        ),
-    )
+        return iter((ended, running, slots, *(() if relayed is None else relayed.metrics(GaugeMetricFamily))))

@@ -1,11 +1,14 @@
 """The outbox that a worker relays beside its handlers."""
 
 import os
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from forq_trio.outbox.backlog import Backlog
 from forq_trio.outbox.relay import Relay, RelayTarget
 from forq_trio.worker.source import Source
+
+GaugeT = TypeVar("GaugeT")
 
 
 class WorkerOutbox:
@@ -20,3 +23,19 @@ class WorkerOutbox:
         relay = Relay(self._database, cast("RelayTarget", source))
         self.backlog = relay.backlog
         return relay
+
+    def metrics(self, gauge: Callable[[str, str, float], GaugeT]) -> tuple[GaugeT, ...]:
+        """What waits in it, as gauges; the names are those of an embedded broker that relays one.
+
+        gauge: makes one of its name, text and value. It is given, because only who measures a worker has the library.
+        """
+        return (
+            gauge(
+                "forq_outbox_waiting", "Messages in the outbox that are not relayed.", self.backlog.waiting
+            ),
+            gauge(
+                "forq_outbox_waiting_seconds",
+                "For how long the oldest of them has waited, as far as the worker has seen; 0 without one.",
+                self.backlog.oldest_seconds,
+            ),
+        )

@@ -1,12 +1,10 @@
 """Commands that send messages."""
 
 from forq_trio.model import limits
-from forq_trio.model.access.types import SECRET, Key
-from forq_trio.model.command import Command, CommandOrder, Effect, Traits, Work
+from forq_trio.model.command import Command, CommandOrder, Effect, Traits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
-from forq_trio.model.outboxes.types import OutboxPosition, RelayedMessage
 
 _CHARACTER_BYTES_MAX = 4
 
@@ -33,16 +31,6 @@ def _bytes_of_each(command: "ProduceEach") -> int:
     return sum([_bytes_max(message) for _, message in command.messages])
 
 
-def _relayed_bytes(command: "RelayMessages") -> int:
-    return sum([_bytes_max(each.message) for each in command.messages])
-
-
-def _relay_work(command: "RelayMessages") -> Work:
-    """A page of many or large messages lets other calls pass; the few that an application sends do not wait."""
-    many = len(command.messages) > limits.RELAY_SHORT_MESSAGES_MAX
-    return Work.LONG if many or command.content_bytes() > limits.RELAY_SHORT_BYTES_MAX else Work.SHORT
-
-
 def _copied_bytes(command: "Resubmit") -> int:
     return (
         limits.CONTENT_BYTES_MAX if command.content is None else len(command.content) * _CHARACTER_BYTES_MAX
@@ -51,14 +39,6 @@ def _copied_bytes(command: "Resubmit") -> int:
 
 def _count(command: "ProduceMany | ProduceEach") -> int:
     return len(command.messages)
-
-
-def _weight(command: "RelayMessages") -> int:
-    return limits.LONE_SEND_WEIGHT * len(command.messages)
-
-
-def _ids(command: "TakeSetAside") -> int:
-    return len(command.ids)
 
 
 class Produce(Command[Produced], frozen=True, gc=False):
@@ -110,33 +90,3 @@ class Resubmit(Command[Produced | None], frozen=True, gc=False):
     attributes: dict[str, str] | None = None
     target: str | None = None
     remove: bool = False
-
-
-class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
-    """Store the next messages of an outbox and its new position, in one transaction: each is stored exactly once.
-
-    Does so only if the stored position is `after`; an unknown outbox has the position 0. Messages are stored in their
-    order up to the first that is refused. Without messages it only reads the position. key: the owner of a new outbox,
-    towards whose share it counts. Fails with TooManyOutboxes, and with Forbidden for the outbox of another key.
-    Outcome: the position that is stored afterwards.
-    """
-
-    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
-
-    outbox: str
-    after: int
-    messages: tuple[RelayedMessage, ...]
-    key: Key = SECRET
-
-
-class TakeSetAside(Command[tuple[int, ...]], frozen=True, gc=False):
-    """Remove messages of forq.send that were set aside. again: send them once more, after all others.
-
-    Takes only the first ones by id that have OUTBOX_PAGE_BYTES_MAX together, but at least one. Outcome: their ids, in
-    ascending order.
-    """
-
-    traits = Traits(CommandOrder.SEND, Effect.LASTS, weighs=_ids)
-
-    ids: tuple[int, ...]
-    again: bool
