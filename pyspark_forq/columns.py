@@ -27,7 +27,7 @@ MESSAGES = (
 ATTRIBUTES = (Column("attributes", "map<string,string>", "null without any"),)
 OF_MODE = {
     "consume": (Column(LEASE, "string", "consumer, number and time of the lease, for `write_once`"),),
-    "snapshot": (Column("state", "string", "`ready`, `delayed`, `processing`, `failed`"),),
+    "snapshot": (Column("state", "string", "`ready`, `delayed`, `processing`, `held`, `failed`"),),
     "history": (
         Column("history_id", "bigint", "1, 2, 3 … in the order in which messages ended"),
         Column("outcome", "string", "`acked`, `discarded`, `expired`, `deleted`, `cancelled`"),

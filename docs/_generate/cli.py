@@ -116,10 +116,10 @@ def explained(option: click.Option, context: click.Context) -> Explained | None:
     if record is None:
         return None
     meaning, _, added = (option.help or "").partition("  [")  # what click cannot know, in its form
-    name, _, said = added.removesuffix("]").partition(": ")
+    said = dict(each.partition(": ")[::2] for each in added.removesuffix("]").split("; "))
     extra = option.get_help_extra(context)
-    default = extra.get("required") or extra.get("default") or (said if name == "default" else "")
-    variables = [*([said] if name == "env var" else ()), *extra.get("envvars", ())]
+    default = extra.get("required") or extra.get("default") or said.get("default", "")
+    variables = [*([said["env var"]] if "env var" in said else ()), *extra.get("envvars", ())]
     parts = [meaning]
     if added == "default]":
         parts.append("(default)")

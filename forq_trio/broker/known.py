@@ -129,8 +129,8 @@ class Known:
         """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""
         if self.takes_dead_letters(check_queue_name(queue)):
             return
-        own = self.rules(queue).dead_letter_queue
-        there = own and self.has_queue(own)
+        own = queue + DLQ_SUFFIX  # no other name, which the caller may not be allowed to know
+        there = self.rules(queue).dead_letter_queue == own and self.has_queue(own)
         raise DeadLettersOnly(f"{queue} takes no dead letters; its own are in {own}" if there else None)
 
     def dead_letter_queues(self) -> frozenset[str]:

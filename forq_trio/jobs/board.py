@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import trio
 from msgspec.structs import replace
 
-from forq_trio.jobs.runs import NOTHING_TO_DO, JobReport, Runs, counted
+from forq_trio.jobs.runs import JobReport, Runs
 from forq_trio.model.clock import Clock
-from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.redrives import RedriveTask, done_to
 from forq_trio.model.errors import NotFound
 from forq_trio.model.server.processes import JobRun, ProcessInfo
+from forq_trio.telemetry.words import counted
 
 
 class JobNotFound(NotFound):
@@ -115,10 +116,11 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     if running:
         said = f"{len(running)} running"
         if not all(task.dry_run for task in running):
-            moved = counted(sum(task.moved for task in running), "message moved", "messages moved")
-            said += f", {'none moved yet' if moved == NOTHING_TO_DO else moved + ' so far'}"
+            changed = sum(task.moved for task in running)
+            done = " or ".join(dict.fromkeys(done_to(task) for task in running if not task.dry_run))
+            said += f", {counted(changed, 'message')} {done} so far" if changed else f", none {done} yet"
         if dry := sum(task.dry_run for task in running):
-            said += f", {counted(dry, 'dry run', 'dry runs')}"
+            said += f", {counted(dry, 'dry run')}"
         began_at = max(task.started_at for task in running)
         return JobReport(
             name=name,
@@ -151,9 +153,9 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
 
 
 def _outcome(ended: RedriveTask) -> str:
-    """How many messages a task moved, or in a dry run would have."""
+    """How many messages a task moved or deleted, or in a dry run would have."""
+    done = done_to(ended)
     if ended.dry_run:
-        would_be = counted(ended.matched, "message would be moved", "messages would be moved")
-        return f"dry run, nothing was changed: {'none would be moved' if would_be == NOTHING_TO_DO else would_be}"
-    moved = counted(ended.moved, "message moved", "messages moved")
-    return "none" if moved == NOTHING_TO_DO else moved
+        found = f"{counted(ended.matched, 'message')} would be" if ended.matched else "none would be"
+        return f"dry run, nothing was changed: {found} {done}"
+    return f"{counted(ended.moved, 'message')} {done}" if ended.moved else f"none {done}"

@@ -1,4 +1,4 @@
-"""A worker makes itself known to its source: who it is, and what it has in process (docs/workers.md)."""
+"""A worker makes itself known to its source: who it is, and what it has in process (docs/admin-ui.md)."""
 
 import logging
 import os

@@ -46,6 +46,18 @@ def test_the_oldest_is_as_old_as_the_first_read_that_saw_it() -> None:
         assert (backlog.waiting, backlog.oldest_seconds) == (waiting, seconds), at
 
 
+def test_what_waited_in_a_database_that_was_replaced_is_forgotten() -> None:
+    clock = Clock()
+    backlog = Backlog(clock)
+    backlog.note(0, 500)
+    clock.at = 1_000.0
+    backlog.note(10, 10)  # an older copy, all of which is relayed
+    assert (backlog.waiting, backlog.oldest_seconds) == (0, 0)
+    backlog.note(10, 11)
+    clock.at = 1_003.0
+    assert (backlog.waiting, backlog.oldest_seconds) == (1, 3)
+
+
 def test_it_stays_small_however_long_a_relay_is_held_up() -> None:
     clock = Clock()
     backlog = Backlog(clock)

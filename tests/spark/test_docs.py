@@ -242,8 +242,13 @@ def test_the_functions_of_pipelines_are_there() -> None:
     assert all(callable(getattr(pyspark_forq, name)) for name in found)
 
 
+PAGE_SECONDS_MAX = 1_200
+"""Twelve programs of Spark, one after the other: four minutes where nothing else runs."""
+
+
 @pytest.mark.tier2
 @pytest.mark.process
+@pytest.mark.timeout(PAGE_SECONDS_MAX + 60)
 def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
     """The tutorial's commands in their order, then the other programs, each in a process of its own.
 
@@ -275,7 +280,7 @@ def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
             env=told,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=PAGE_SECONDS_MAX,
             check=False,
         )
         left = {queue: len(server.contents(queue)) for queue in ("orders", "large-orders", "large", "small")}

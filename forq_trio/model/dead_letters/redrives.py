@@ -37,6 +37,11 @@ class ChangedRedrive(Struct, frozen=True, rename="camel"):
     finished_at: EpochMs | None  # when it ended; null before
 
 
+def done_to(task: ChangedRedrive) -> str:
+    """What a task has done to a message, in a word."""
+    return "deleted" if task.action == "delete" else "moved"
+
+
 class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
     """A redrive with its progress."""
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from forq_trio.drawing import format
-from forq_trio.model.dead_letters.redrives import RedriveInfo
+from forq_trio.model.dead_letters.redrives import RedriveInfo, done_to
 from forq_trio.ui.workbench.filter import ALL_WORDS, task_words
 
 _SECONDS_SEEN_MIN = 2.0
@@ -67,8 +67,7 @@ def _what(task: RedriveInfo) -> str:
 
 def _notes(task: RedriveInfo, now_ms: int) -> list[str]:
     """How many are done, in a dry run how many would be, how many are left, and how long it takes."""
-    word = "deleted" if task.action == "delete" else "moved"
-    done = task.moved
+    word, done = done_to(task), task.moved
     if task.dry_run:
         word, done = f"would be {word}", task.matched
     if not task.filter.above_sequence and _is_all(task):

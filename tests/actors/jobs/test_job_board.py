@@ -216,7 +216,7 @@ async def test_redrives_are_reported_as_they_come() -> None:
         assert (running.running, running.result) == (True, "1 running, none moved yet")
         await system.broker.redrive_tasks.wait(redrive.id)
         ended = redrives_report(system.broker.redrive_tasks.all())
-        assert (ended.running, ended.result, ended.failed) == (False, "none from q-dlq", False)
+        assert (ended.running, ended.result, ended.failed) == (False, "none moved from q-dlq", False)
 
 
 async def test_a_dry_run_is_reported_as_one() -> None:
@@ -232,3 +232,7 @@ async def test_a_dry_run_is_reported_as_one() -> None:
         await broker.redrive_tasks.wait(redrive.id)
         ended = redrives_report(broker.redrive_tasks.all())
         assert ended.result == "dry run, nothing was changed: 1 message would be moved from q-dlq"
+        deletion = await broker.redrive_tasks.start("q-dlq", action="delete", dry_run=True)
+        await broker.redrive_tasks.wait(deletion.id)
+        ended = redrives_report(broker.redrive_tasks.all())
+        assert ended.result == "dry run, nothing was changed: 1 message would be deleted from q-dlq"
