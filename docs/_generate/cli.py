@@ -109,6 +109,9 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield with_links(with_code(" ".join(paragraph.split())))
 
 
+_NEXT = re.compile("; (?=default: )")
+
+
 def explained(option: click.Option, context: click.Context) -> Explained | None:
     """What the help says of an option; None for one that has another page."""
     elsewhere = OF_SERVER.get(context.info_name or "", set())
@@ -116,7 +119,7 @@ def explained(option: click.Option, context: click.Context) -> Explained | None:
     if record is None:
         return None
     meaning, _, added = (option.help or "").partition("  [")  # what click cannot know, in its form
-    said = dict(each.partition(": ")[::2] for each in added.removesuffix("]").split("; "))
+    said = dict(each.partition(": ")[::2] for each in _NEXT.split(added.removesuffix("]")))
     extra = option.get_help_extra(context)
     default = extra.get("required") or extra.get("default") or said.get("default", "")
     variables = [*([said["env var"]] if "env var" in said else ()), *extra.get("envvars", ())]

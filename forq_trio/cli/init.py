@@ -15,6 +15,7 @@ from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import json_option
 from forq_trio.cli.output import echo, print_json
 
+CONFIG_NAME = "forq.toml"
 SECRET_BYTES = 32
 PRIVATE = 0o600
 PUBLIC = 0o644
@@ -48,7 +49,7 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
             Exit.USAGE,
         )
     folder.mkdir(parents=True, exist_ok=True)
-    secret, data, config = folder / "secret", folder / "data", folder / "forq.toml"
+    secret, data, config = folder / "secret", folder / "data", folder / CONFIG_NAME
     wrote = {
         secret: _write_new(secret, f"{secrets.token_urlsafe(SECRET_BYTES)}\n", PRIVATE),
         data: _make_new(data),
@@ -77,6 +78,7 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
     echo("\nand, in another terminal, send a first message:\n")
     echo(f'  export FORQ_AUTH_SECRET="$(cat {shlex.quote(str(secret))})"')
     echo("  forq send hello 'It works'")
+    echo("\nThe admin UI is at http://localhost:8081; its password is the secret.")
 
 
 def _check_private(secret: Path) -> None:

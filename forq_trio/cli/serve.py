@@ -3,6 +3,7 @@
 The settings are imported only when a command needs them: they import pydantic, for which `forq --help` would wait.
 """
 
+import os
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from forq_trio.cli.exits import CliFailure, Exit
+from forq_trio.cli.init import CONFIG_NAME
 from forq_trio.cli.output import echo
 from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.model.errors import StorageOpenError
@@ -190,6 +192,8 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     mistake in the configuration) is one sentence on stderr, and the database is left as it was.
     """
     loaded = _load(file, settings)
+    if file is None and not os.environ.get("FORQ_CONFIG") and Path(CONFIG_NAME).is_file():
+        echo(f"forq: {CONFIG_NAME} is here, and not used: --config {CONFIG_NAME} uses it", err=True)
     from forq_trio import app
     from forq_trio.config.load import DEFAULT
 

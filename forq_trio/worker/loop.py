@@ -286,7 +286,7 @@ class QueueLoop:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
         if isinstance(result, BaseException):
-            self._log(jobs[0], result)
+            self._log(jobs[0], result, final=self._settlement(result, jobs[0]).final)
         for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
             if job.lost:
                 self._note_lost(job)
@@ -294,17 +294,18 @@ class QueueLoop:
             else:
                 self._settler.settle(job, self._settlement(each, job))
 
-    def _log(self, first: Job, result: BaseException) -> None:
+    def _log(self, first: Job, result: BaseException, *, final: bool) -> None:
         if isinstance(result, Discard):
             logger.warning(
                 "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
             )
         else:
             logger.warning(
-                "%s: attempt %d of %s failed: %s%s",
+                "%s: attempt %d of %s failed%s: %s%s",
                 self.queue,
                 first.attempt,
                 first.id,
+                ", and is the last" if final else "",
                 reason_of(result),
                 frames_of(result),
             )
