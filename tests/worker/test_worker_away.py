@@ -170,3 +170,20 @@ def test_the_error_of_a_plain_function_has_its_own_frames_alone(backend: str, ca
     anyio.run(main, backend=backend)
     (line,) = told(caplog)
     assert [frame.rpartition(" in ")[2] for frame in line.splitlines()[1:]] == ["handle", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("error", "end"), [(ValueError, ", and is the last: ValueError"), (OSError, ": OSError")]
+)
+async def test_the_log_says_which_attempt_is_the_last(error: type[Exception], end: str, caplog) -> None:
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("q", retry=[60], dead=(ValueError,))
+        async def handle(content: str) -> None:
+            raise error
+
+        await app.send("q", "x")
+        await app.drain()
+    (line,) = told(caplog)
+    assert line.splitlines()[0].endswith(f"failed{end}")

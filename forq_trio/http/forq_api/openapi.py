@@ -47,7 +47,10 @@ _SCHEMES = {
         "description": "The same secret or token, in the Authorization header.",
     },
 }
-_CODE = "What is wrong, for programs: one of `x-extensible-enum`. Later servers have further ones: treat them by the status."
+_CODE = (
+    "What is wrong, for programs: one of `x-extensible-enum`. Later servers have further ones: treat them by their"
+    " status."
+)
 _ERROR_MEMBERS = {
     "field": {
         "type": "string",
