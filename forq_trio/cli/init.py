@@ -17,6 +17,8 @@ from forq_trio.cli.output import echo, print_json
 
 CONFIG_NAME = "forq.toml"
 SECRET_BYTES = 32
+_WIN_OVER_IT = ("FORQ_AUTH_SECRET", "FORQ_AUTH_SECRET_FILE", "FORQ_DB_PATH", "FORQ_DB_URL")
+"""Variables that say what the file says, too."""
 PRIVATE = 0o600
 PUBLIC = 0o644
 _HIDDEN = ("/tmp", "/var/tmp")
@@ -79,6 +81,8 @@ def init(folder: Path, systemd: bool, as_json: bool) -> None:
     echo(f'  export FORQ_AUTH_SECRET="$(cat {shlex.quote(str(secret))})"')
     echo("  forq send hello 'It works'")
     echo("\nThe admin UI is at http://localhost:8081; its password is the secret.")
+    for name in filter(os.environ.get, _WIN_OVER_IT):
+        echo(f"forq: {name} is set in this shell, and wins over the file", err=True)
 
 
 def _check_private(secret: Path) -> None:

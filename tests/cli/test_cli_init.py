@@ -46,7 +46,10 @@ def seen_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_only_this_user_can_read_what_it_writes(forq: Forq, seen_folder: Path):
+def test_only_this_user_can_read_what_it_writes(
+    forq: Forq, seen_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("FORQ_AUTH_SECRET")
     folder = seen_folder / "new" / "forq"
     outcome = forq("init", str(folder), "--systemd")
     assert (outcome.code, outcome.err) == (0, "")
@@ -215,3 +218,12 @@ def test_a_unit_for_a_folder_that_its_service_would_not_see_is_refused(forq: For
             " (PrivateTmp); choose one outside of /tmp and /var/tmp\n"
         )
         assert forq("init", str(folder)).code == 0
+
+
+def test_variables_that_win_over_the_file_are_told_of(
+    forq: Forq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORQ_DB_PATH", "elsewhere.db")
+    assert (
+        "forq: FORQ_DB_PATH is set in this shell, and wins over the file\n" in forq("init", str(tmp_path)).err
+    )
