@@ -108,7 +108,7 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         assert pasted.stdout.count("HTTP/1.1 200 OK") + pasted.stdout.count("HTTP/1.1 204 No Content") == 2
         assert '"content":"I am going on an adventure!"' in pasted.stdout
         assert '"results":[{"receipt":' in pasted.stdout
-        assert pasted.stdout.splitlines()[-4] == "hello"
+        assert pasted.stdout.splitlines()[-4] == '{"to": "anna"}'
         assert (pasted.returncode, (installed / "data/copy.db").exists()) == (0, True), pasted.stderr
         commands = [line for line in printed.splitlines() if line.startswith("  ")]
         told = [line for line in printed[printed.index("Listening on ") :].splitlines() if line[:1] != "{"]
