@@ -1,9 +1,11 @@
-"""Where a program's server is, and its secret, if the program does not say: as the environment does."""
+"""Where a program's server is, and its secret, if the program does not say: as the environment does.
+
+What looks for the server is imported when it is needed: a process of Spark is told the URL, and has to start fast.
+"""
 
 import os
 from enum import Enum
 
-from forq_trio.client.server_urls import names_a_server, url_of
 from forq_trio.model.access.secret_files import SecretFileError, file_variable, find_secret
 from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.checks import check_is_text
@@ -23,6 +25,8 @@ class FromEnvironment(Enum):
 def server_url(url: str | FromEnvironment = FromEnvironment.URL) -> str:
     """The given URL, else that of the server of this environment. Raises InvalidServerUrl as `url_of` does."""
     if isinstance(url, FromEnvironment):
+        from forq_trio.client.server_urls import url_of
+
         return url_of(os.environ)
     return url
 
@@ -45,5 +49,8 @@ def server_secret(secret: str | FromEnvironment = FromEnvironment.SECRET) -> str
 
 def advice(url: str | FromEnvironment) -> str:
     """What to add to the error that no server can be reached; "" if it was said where the server is."""
-    said = not isinstance(url, FromEnvironment) or names_a_server(os.environ)
-    return "" if said else "; FORQ_URL is not set, which names another place"
+    if not isinstance(url, FromEnvironment):
+        return ""
+    from forq_trio.client.server_urls import names_a_server
+
+    return "" if names_a_server(os.environ) else "; FORQ_URL is not set, which names another place"

@@ -27,6 +27,7 @@ class CommandOrder(Enum):
     ACCESS = "tokens and sessions"
     TASKS = "tasks over dead letters"
     PUBLISH = "stages and publications"
+    RELAY = "relayed messages"
     SCHEDULES = "schedules"
     HISTORY = "the history"
     CONSUMERS = "pipeline consumers"

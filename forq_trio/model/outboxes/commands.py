@@ -34,7 +34,7 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     Outcome: the position that is stored afterwards.
     """
 
-    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
+    traits = Traits(CommandOrder.RELAY, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
 
     outbox: str
     after: int
@@ -49,7 +49,7 @@ class TakeSetAside(Command[tuple[int, ...]], frozen=True, gc=False):
     ascending order.
     """
 
-    traits = Traits(CommandOrder.SEND, Effect.LASTS, weighs=_ids)
+    traits = Traits(CommandOrder.RELAY, Effect.LASTS, weighs=_ids)
 
     ids: tuple[int, ...]
     again: bool
