@@ -77,10 +77,13 @@ class HandlerCalls:
 
         def call() -> tuple[list[object], BaseException | None]:
             """Its error is returned, so that it does not get the frames of the libraries that run the thread."""
+            failure = None
+            results = []
             try:
-                return [self._handler.function(*arguments)], None
-            except BaseException as error:
-                return [], error
+                results = [self._handler.function(*arguments)]
+            except BaseException as error:  # noqa: ASYNC103  it is raised where the thread was waited for
+                failure = error
+            return results, failure
 
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes.add(scope)
