@@ -34,6 +34,7 @@ from forq_trio.http.rejections import counting_refusals, counting_refused_heads,
 from forq_trio.http.request_log import logging_refusals, logging_refused_heads, logging_requests
 from forq_trio.http.router import Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
+from forq_trio.http.sqs_api import SqsAccount, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.listeners import open_listeners
@@ -383,6 +384,14 @@ def _build_handler(config: Config, system: System, families: ReadFamilies) -> tu
             access if config.sasquatch_auth else None,
             _version(),
         )
+    if config.sqs_enabled:
+        account = SqsAccount(
+            config.sqs_account,
+            config.sqs_region,
+            "http" if config.tls_cert is None else "https",
+            config.trust_proxy_headers,
+        )
+        routes += sqs_routes(system.broker, account, access if config.sqs_auth else None, answer_error)
     router = Router(routes, answer_error)
     handler = counting_rejections(router, system.counters, error_body_start(ContentTooLarge))
     if sdk_is_set_up():

@@ -13,7 +13,9 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.declared import ValueKind
 from forq_trio.model.messages.new_message import OPTIONS, Option
-from forq_trio.model.queues.settings import SETTINGS, Defaults, Setting
+from forq_trio.model.queues.setting_types import Setting
+from forq_trio.model.queues.setting_values import Defaults
+from forq_trio.model.queues.settings import SETTINGS
 from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.ui.settings_form import value_words
 

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from forq_trio.broker.uses import Uses
+from forq_trio.model.access.signing_keys import KEY_ID_DIGITS
 from forq_trio.model.access.types import AccessToken, digest
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import NoteTokenUse
@@ -17,6 +18,7 @@ class AccessTokens:
         self._clock = clock
         self._changes_seen = -1
         self._by_digest: dict[str, AccessToken] = {}
+        self._by_start: dict[str, str] = {}  # the digests by their first digits
         self.uses = Uses(
             writer, NoteTokenUse, lambda: {digest: token.name for digest, token in self._current().items()}
         )
@@ -34,6 +36,13 @@ class AccessTokens:
         self.uses.at[token_digest] = now_ms
         return token
 
+    def beginning_with(self, start: str) -> AccessToken | None:
+        """The token whose digest begins with these KEY_ID_DIGITS digits; None if there is none or it has expired."""
+        tokens = self._current()
+        token_digest = self._by_start.get(start)
+        token = None if token_digest is None else tokens[token_digest]
+        return None if token is None or token.expired(self._clock.now_ms()) else token
+
     def all(self) -> list[AccessToken]:
         """All tokens by name, each with its latest use, even if that is not saved yet."""
         tokens = [
@@ -48,5 +57,6 @@ class AccessTokens:
         changes = self._writer.announced.token_changes
         if changes != self._changes_seen:
             self._by_digest = {token.digest.hex: token for token in self._writer.snapshot().tokens.values()}
+            self._by_start = {each[:KEY_ID_DIGITS]: each for each in self._by_digest}
             self._changes_seen = changes
         return self._by_digest

@@ -21,6 +21,7 @@ from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.schedules import ScheduleCalls
+from forq_trio.broker.sqs import SqsCalls
 from forq_trio.broker.tokens import Tokens
 from forq_trio.broker.workers import WorkerCalls
 from forq_trio.model import commands
@@ -38,6 +39,7 @@ class Broker(
     BoundCalls,
     Finished,
     ScheduleCalls,
+    SqsCalls,
     Tokens,
     Compactions,
     WorkerCalls,

@@ -9,7 +9,7 @@ from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
-from forq_trio.model.errors import MalformedReceipt, MessageNotFound, ReceiptNotCurrent
+from forq_trio.model.errors import MalformedReceipt, MessageNotFound, OutOfRange, ReceiptNotCurrent
 from forq_trio.model.messages.methods import MessageMethods
 from forq_trio.model.messages.receipts import (
     ManyReceipts,
@@ -55,6 +55,11 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         if lease_ms is not None:
             check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
         conditions = where_of(where, shuffle=shuffle)
+        if (conditions or shuffle) and self.known.rules(queue).strict_groups:
+            raise OutOfRange(
+                "a queue with strict groups delivers in order only",
+                field="where" if conditions else "shuffle",
+            )
         if redrive_policy is not None:
             if redrive_policy.max_attempts is not None:
                 check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)

@@ -14,7 +14,8 @@ from forq_trio.cli.options import CommandT, all_options, duration_ms, duration_t
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.messages.new_message import OPTIONS, MessageOptions
-from forq_trio.model.queues.settings import SETTINGS, BackOff, ExponentialBackOff, Rate, RatePer
+from forq_trio.model.queues.setting_values import BackOff, ExponentialBackOff, Rate, RatePer
+from forq_trio.model.queues.settings import SETTINGS
 from forq_trio.telemetry import words
 
 _NO_BOUND = "no limit"

@@ -9,7 +9,7 @@ from forq_trio.cli.options import duration_option, json_option, url_option
 from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model import durations
-from forq_trio.model.access.bodies import TokenInfo
+from forq_trio.model.access.bodies import CreatedToken, TokenInfo
 from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import machine_ms
 
@@ -55,16 +55,24 @@ def token() -> None:
     help="Which queues it is for, such as 'orders*'.",
 )
 @duration_option("--expires", "life_ms", help="How long it is valid.  [default: until it is revoked]")
+@click.option("--sqs", "as_sqs", is_flag=True, help="Print the token as keys for clients of Amazon SQS.")
 @json_option
 @url_option
 def create(
-    name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
+    name: str,
+    scopes: tuple[str, ...],
+    queues: str,
+    life_ms: int | None,
+    as_sqs: bool,
+    as_json: bool,
+    url: str,
 ) -> None:
     """Make a token and print its text, which the server does not store.
 
     \f
-    The text alone goes to stdout, so `FORQ_AUTH_SECRET="$(forq token create ...)"` works; with `--json` an object of
-    `name` and `token`.
+    The text alone goes to stdout, so `FORQ_AUTH_SECRET="$(forq token create ...)"` works; with `--sqs` two lines for
+    the shell, so `eval "$(forq token create ... --sqs)"` does; with `--json` an object of `name`, `token`,
+    `accessKeyId` and `secretAccessKey`.
     """
     expires_at = None if life_ms is None else machine_ms() + life_ms
     with connect(url) as client:
@@ -72,8 +80,13 @@ def create(
     if as_json:
         print_json(created)
     else:
-        echo(created.token)
+        echo(_exports(created) if as_sqs else created.token)
         echo("Keep it now: it is not shown again.", err=True)
+
+
+def _exports(created: CreatedToken) -> str:
+    """Lines that set what Amazon's clients read."""
+    return f"export AWS_ACCESS_KEY_ID={created.access_key_id}\nexport AWS_SECRET_ACCESS_KEY={created.secret_access_key}"
 
 
 @token.command("list", short_help="List all tokens.")

@@ -6,7 +6,8 @@ from msgspec import Struct
 from forq_trio.client.http1 import HttpAnswer
 from forq_trio.client.protocol import read_answer
 from forq_trio.model.queues.bodies import QueueConfiguration
-from forq_trio.model.queues.settings import ExponentialBackOff, QueueRules, QueueSettings, Rate
+from forq_trio.model.queues.setting_values import ExponentialBackOff, Rate
+from forq_trio.model.queues.settings import QueueRules, QueueSettings
 
 
 class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):

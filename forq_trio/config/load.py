@@ -158,11 +158,13 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
     yield from _database_conflicts(config, given)
     if config.ui_enabled and config.api_addr == config.ui_addr and config.api_addr.port != 0:
         yield f"FORQ_UI_ADDR: {config.ui_addr} is the API's address too; allowed: an address of its own"
-    if config.sasquatch_enabled and not config.sasquatch_auth and not config.api_addr.is_loopback:
-        yield (
-            f"FORQ_SASQUATCH_AUTH: is false, but {config.api_addr} can be reached from other machines; "
-            "allowed: true, or an api_addr such as localhost:8080"
-        )
+    for name in ("sasquatch", "sqs"):
+        is_open = getattr(config, f"{name}_enabled") and not getattr(config, f"{name}_auth")
+        if is_open and not config.api_addr.is_loopback:
+            yield (
+                f"FORQ_{name.upper()}_AUTH: is false, but {config.api_addr} can be reached from other machines; "
+                "allowed: true, or an api_addr such as localhost:8080"
+            )
     if 0 < config.disk_reserve_mb < limits.DISK_RESERVE_MIB_MIN:
         yield (
             f"FORQ_DISK_RESERVE_MB: {config.disk_reserve_mb} is less than one commit may need; "

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from forq_trio.config.values import (
+    AccountNumber,
     BasePath,
     Boolean,
     DatabasePath,
@@ -32,6 +33,7 @@ from forq_trio.config.values import (
     Names,
     Notation,
     ReadableFile,
+    Region,
     Seconds,
     Secret,
     Unit,
@@ -251,6 +253,21 @@ class SasquatchSection(Section):
     """Seconds between two sweeps for expired deduplication ids."""
 
 
+class SqsSection(Section):
+    sqs_enabled: Boolean = True
+    """Serve the operations of Amazon SQS at the root of the API's address."""
+    sqs_auth: Boolean = True
+    """Check signatures; false only where nobody but this machine can reach the API.
+
+    It may be false only if api_addr is an address of this machine alone. Requests from web pages of other sites, and
+    for other hosts, are then refused.
+    """
+    sqs_account: AccountNumber = "000000000000"
+    """The account in URLs and ARNs of queues."""
+    sqs_region: Region = "us-east-1"
+    """The region whose queues have no region before their names in the rest of the server."""
+
+
 class TlsSection(Section):
     tls_cert: ReadableFile | None = Field(None, examples=["/etc/forq/tls_cert.pem"])
     """PEM file with the certificate and its chain; turns TLS on.
@@ -277,6 +294,7 @@ class LogSection(Section):
 
 # In the order in which people need them. pydantic takes the fields of the last base first, so it reads from the end.
 class Config(
+    SqsSection,
     SasquatchSection,
     MetricsSection,
     EventsSection,

@@ -193,6 +193,20 @@ def _read_host_names(text: str) -> Names:
     return names
 
 
+def _check_account(text: str) -> str:
+    if re.fullmatch("[0-9]{12}", text) is None:
+        raise ValueError(f"{shown(text)} is not twelve digits")
+    return text
+
+
+def _check_region(text: str) -> str:
+    if re.fullmatch("[a-z0-9-]{1,32}", text) is None:
+        raise ValueError(f"{shown(text)} is no region such as eu-west-1")
+    return text
+
+
+AccountNumber = Annotated[str, AfterValidator(_check_account), Notation("DIGITS", "twelve digits")]
+Region = Annotated[str, AfterValidator(_check_region), Notation("REGION", "a region such as eu-west-1")]
 Boolean = Annotated[bool, PlainValidator(_read_boolean), Notation("true|false", "true or false")]
 Secret = Annotated[
     str,

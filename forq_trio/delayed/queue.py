@@ -28,7 +28,8 @@ from forq_trio.model.errors import CallerError, ForqError, QueueNotFound
 from forq_trio.model.keys.checks import check_phrase
 from forq_trio.model.keys.types import Mode, Offered, Offering, Outcome
 from forq_trio.model.messages.types import Delivery, KeyPage, check_queue_name
-from forq_trio.model.queues.settings import Order, SettingsOptions
+from forq_trio.model.queues.setting_values import Order
+from forq_trio.model.queues.settings import SettingsOptions
 
 T = TypeVar("T")
 R = TypeVar("R")

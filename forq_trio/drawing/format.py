@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from forq_trio.model import durations
+from forq_trio.model import durations, limits
 from forq_trio.telemetry import words
 
 NOTHING = "–"
@@ -24,6 +24,11 @@ def short(number: float) -> str:
 def figure(number: int) -> str:
     """Whole up to 9,999,999, short above."""
     return whole(number) if number < 10_000_000 else short(number)
+
+
+def of_attempts(attempts: int, most: int) -> str:
+    """2 of 5; the number alone if nothing bounds it, for which the greatest bound stands."""
+    return whole(attempts) if most >= limits.MAX_ATTEMPTS_MAX else f"{whole(attempts)} of {whole(most)}"
 
 
 def rate(per_second: float | None) -> str:

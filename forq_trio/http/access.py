@@ -17,7 +17,7 @@ from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.access.types import Principal, Scope
+from forq_trio.model.access.types import AccessToken, Principal, Scope
 from forq_trio.model.holders import OWNER, Holder, HolderKind, network
 from forq_trio.telemetry.log import LogEvent, log
 
@@ -103,6 +103,15 @@ def _is_local(authority: bytes) -> bool:
         return False
 
 
+def give_rights(request: Request, token: AccessToken | None, address: str) -> None:
+    """Give a request the rights of a token, or of the server's secret (None). address: of the client."""
+    if token is None:
+        request.holder, request.caller = OWNER, address
+        return
+    request.holder, request.caller = Holder(HolderKind.TOKEN, token.name), f"token {token.name}"
+    request.principal = Principal(token)
+
+
 class Access:
     """Makes the gates of the API; they share the secret, the tokens and the count of failures."""
 
@@ -149,19 +158,14 @@ class AccessGate:
     def _check_key(self, request: Request) -> None:
         access = self._access
         key = presented_key(request)
-        if compare_digest(key, self._secret):
-            request.holder = OWNER
-            access.failures.forget(request)
-            request.caller = access.failures.address(request)
-            return
-        token = access.keys.use(key.decode("latin-1"))
-        if token is None:
-            access.failures.refuse(request)
+        token = None
+        if not compare_digest(key, self._secret):
+            token = access.keys.use(key.decode("latin-1"))
+            if token is None:
+                access.failures.refuse(request)
         access.failures.forget(request)
-        request.caller = f"token {token.name}"
-        request.principal = Principal(token)
-        request.holder = Holder(HolderKind.TOKEN, token.name)
-        if self._checks_scope:
+        give_rights(request, token, access.failures.address(request))
+        if token is not None and self._checks_scope:
             self._check(request.principal, request.path)
 
     def _check(self, principal: Principal, path: str) -> None:

@@ -61,6 +61,7 @@ class Request:
     principal: the rights of the request. holder: the client whose share of the server it uses. caller: see
     `model.access.CALLER`. The route's gate sets these three. route: its route, with the values in its path; in_place:
     whether its handler may run without a task (in_place.py). The router sets these two when it admits the request.
+    noted: what the gate found out and its endpoint needs, too.
     """
 
     __slots__ = (
@@ -71,6 +72,7 @@ class Request:
         "holder",
         "in_place",
         "method",
+        "noted",
         "path",
         "principal",
         "query",
@@ -101,6 +103,7 @@ class Request:
         self.caller = client
         self.route: tuple[Any, list[str]] | None = None
         self.in_place = False
+        self.noted: Any = None
 
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.

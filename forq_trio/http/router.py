@@ -125,8 +125,7 @@ class Router:
             if refused is not None:
                 return refused
         assert request.route is not None
-        CALLER.set(request.caller)
-        HOLDER.set(request.holder)
+        work_for(request)
         route, values = request.route
         try:
             if request.body and b"content-encoding" in request.headers:
@@ -134,6 +133,12 @@ class Router:
             return await route.endpoint(request, *values)  # type: ignore[no-any-return]
         except Exception as error:
             return route.on_error(error, request)  # type: ignore[no-any-return]
+
+
+def work_for(request: Request) -> None:
+    """Have the current context work for the caller of a request, and use the share of its holder."""
+    CALLER.set(request.caller)
+    HOLDER.set(request.holder)
 
 
 def _search(node: _Node, segments: list[str], place: int) -> _Node | None:

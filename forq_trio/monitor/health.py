@@ -15,7 +15,7 @@ from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.queues.bodies import QueueHealth
-from forq_trio.model.queues.settings import Overflow, Rate
+from forq_trio.model.queues.setting_values import Overflow, Rate
 from forq_trio.model.workers.types import QueueWorkers
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.verdicts import HEALTHY, ROWS, Facts, said

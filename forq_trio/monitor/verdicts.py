@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from forq_trio.model import durations, limits
 from forq_trio.model.queues.bodies import Level, QueueHealth, Remedy
-from forq_trio.model.queues.settings import Rate, RatePer
+from forq_trio.model.queues.setting_values import Rate, RatePer
 from forq_trio.telemetry import words
 
 OLD_MS = 60 * limits.SECOND_MS

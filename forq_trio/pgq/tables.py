@@ -33,7 +33,8 @@ from forq_trio.model.messages.receipts import ReceiptResult, refused
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, QueueCounts
 from forq_trio.model.messages.where import Wanted
 from forq_trio.model.queues.bodies import QueueConfiguration
-from forq_trio.model.queues.settings import Defaults, QueueSettings, rules_of
+from forq_trio.model.queues.setting_values import Defaults
+from forq_trio.model.queues.settings import QueueSettings, rules_of
 from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, list_messages
 from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.layout import check_columns, check_table

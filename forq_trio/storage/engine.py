@@ -39,7 +39,8 @@ from forq_trio.model.logs.history import HistoryCounts
 from forq_trio.model.logs.types import Log, LogName
 from forq_trio.model.messages.types import Delivery, QueueCounts
 from forq_trio.model.publishing.types import Staging
-from forq_trio.model.queues.settings import Defaults, QueueRules, QueueSettings
+from forq_trio.model.queues.setting_values import Defaults
+from forq_trio.model.queues.settings import QueueRules, QueueSettings
 from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.model.server.processes import HeardProcess, ProcessReport
 from forq_trio.storage.reader import Reader

@@ -10,7 +10,8 @@ from forq_trio.model.errors import ForqError, QueueFull, StageMissing, StagingFu
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.publishing.types import Stage, Staging
-from forq_trio.model.queues.settings import Overflow, QueueRules
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import part
 from forq_trio.storage.apps import share_of
 from forq_trio.storage.rules import Space, above

@@ -23,7 +23,8 @@ from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueu
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Failure, MessageInfo, Status
 from forq_trio.model.queues.setting_checks import invalid_setting
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order
+from forq_trio.model.queues.settings import QueueRules
 
 NO_GROUP = ""
 """The stored group of messages without a group in a grouped queue: they are served like one more group."""

@@ -78,8 +78,11 @@ TRANSITIONS = frozenset(
 def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
     """True if a change may bring a group below its limit: the message was ready or processing and no longer is.
 
-    A claim only leads from one to the other, so it frees nothing. moved: the message goes to another queue or group.
+    A claim only leads from one to the other, so it frees nothing. A delayed message for which others wait frees them if
+    it goes; if it becomes ready, its own delivery does. moved: the message goes to another queue or group.
     """
+    if source == DELAYED:
+        return moved or target is None
     if source not in (READY, PROCESSING):
         return False
     return moved or target not in (source, PROCESSING, HELD)

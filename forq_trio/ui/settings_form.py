@@ -14,20 +14,21 @@ from forq_trio.model.durations import TEXT_LENGTH_MAX, parse_duration, parse_dur
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.setting_checks import check_change
-from forq_trio.model.queues.settings import (
+from forq_trio.model.queues.setting_types import FormSection, Setting
+from forq_trio.model.queues.setting_values import (
     NO_DEAD_LETTERS,
-    OF_TABLES,
-    SETTINGS,
     BackOff,
     Defaults,
     ExponentialBackOff,
-    FormSection,
     Overflow,
-    QueueRules,
-    QueueSettings,
     Rate,
     RatePer,
-    Setting,
+)
+from forq_trio.model.queues.settings import (
+    OF_TABLES,
+    SETTINGS,
+    QueueRules,
+    QueueSettings,
     SettingsChange,
     rules_of,
 )

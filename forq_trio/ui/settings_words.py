@@ -1,6 +1,7 @@
 """The settings of a queue in words, for the side of its page. Plain functions."""
 
-from forq_trio.model.queues.settings import OF_TABLES, SETTINGS, FormSection, QueueRules, QueueSettings
+from forq_trio.model.queues.setting_types import FormSection
+from forq_trio.model.queues.settings import OF_TABLES, SETTINGS, QueueRules, QueueSettings
 from forq_trio.ui.settings_form import value_words
 
 _BOUNDS = ("max_messages", "max_bytes")

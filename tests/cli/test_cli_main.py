@@ -175,6 +175,7 @@ def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
         "database",
         "events",
         "sasquatch",
+        "sqs",
         "tls",
         "metrics",
         "log",

@@ -10,7 +10,8 @@ import pytest
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
 from forq_trio.cli.declared_options import back_off, size_bytes
 from forq_trio.model import durations
-from forq_trio.model.queues.settings import SETTINGS, Rate
+from forq_trio.model.queues.setting_values import Rate
+from forq_trio.model.queues.settings import SETTINGS
 from support.settings import EXAMPLES
 
 from .conftest import NOWHERE, Forq
@@ -39,11 +40,11 @@ def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, clien
     outcome = connected("queue", "set", queue, *options)
     made = f"{queue} is a new queue, with {len(EXAMPLES)} settings\n"
     assert (outcome.code, outcome.out, outcome.err) == (0, made, "")
-    *values, paused, table = map(
+    *values, paused, table, sqs = map(
         msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings)
     )
     assert values == [msgspec.to_builtins(example.value) for example in EXAMPLES.values()]
-    assert (paused, table) == (False, None)
+    assert (paused, table, sqs) == (False, None, None)
     assert rows(connected("queue", "show", queue).out) == {
         SETTINGS[name].option: (example.typed, "set") for name, example in EXAMPLES.items()
     }

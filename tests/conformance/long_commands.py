@@ -33,7 +33,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.publishing.types import Stage
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from support.by_id import BY_ID
 
 from .random_commands import CONTENTS, delays_ms, kinds, maybe, messages, offerings, parts, policy, schedules

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import NackById
-from forq_trio.model.queues.settings import ExponentialBackOff
+from forq_trio.model.queues.setting_values import ExponentialBackOff
 
 from .script import T0, configure, do, has_no_message, look, nack, receive_one, send, woken_by
 

@@ -49,7 +49,8 @@ from forq_trio.model.commands import (
     StagePage,
     TrimHistory,
 )
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import ACKED, CLEANED_UP
 from support.by_id import BY_ID
 from support.dealt import Dealt

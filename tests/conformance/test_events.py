@@ -24,7 +24,8 @@ from forq_trio.model.commands import (
     TrimEvents,
 )
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from support.batches import read_events
 

@@ -7,7 +7,8 @@ import pytest
 from forq_trio.model.commands import Configure, Nack, OfferMany, Produce, ProduceEach, ProduceMany, SweepKind
 from forq_trio.model.keys.types import Offering
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Order, Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Order, Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from oracle.engine import MemoryEngine
 from support import effort

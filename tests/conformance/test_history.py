@@ -22,7 +22,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.logs.history import HistoryCounts
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Overflow
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import EngineSettings
 
 from .engines import on_sql

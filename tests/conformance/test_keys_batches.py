@@ -6,7 +6,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import OfferMany, Produce
 from forq_trio.model.errors import KeyExists, QueueFull
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Overflow
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import DEFERRED, Deferred
 
 from .engines import on_sql

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model.commands import OfferMany
 from forq_trio.model.errors import KeyExists, QueueFull
-from forq_trio.model.queues.settings import Overflow
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import OFFERED, PRODUCED, Event
 
 from .keyed import offer, offering, pending, read

@@ -2,7 +2,7 @@
 
 from forq_trio.model.commands import Produce, ProduceMany, SweepKind
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Order
+from forq_trio.model.queues.setting_values import Order
 
 from .script import (
     T0,

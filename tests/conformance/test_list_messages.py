@@ -7,7 +7,7 @@ from forq_trio.model.commands import Nack, SweepKind
 from forq_trio.model.errors import OutOfRange
 from forq_trio.model.keys.checks import check_key
 from forq_trio.model.messages.types import STATUS_NAMES
-from forq_trio.model.queues.settings import Order
+from forq_trio.model.queues.setting_values import Order
 
 from .keyed import offer
 from .script import (

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model.commands import ProduceMany
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Order
+from forq_trio.model.queues.setting_values import Order
 
 from .keyed import offer, reschedule
 from .script import (

@@ -8,7 +8,7 @@ from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import QueueFull, StageMissing, StagingFull, TooManyApps
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.publishing.types import Published, PublishedVersion, Stage, Staged, StagedPart
-from forq_trio.model.queues.settings import Overflow
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import DEFERRED, Batch, Deferred
 
 from .engines import on_sql

@@ -7,7 +7,7 @@ from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
 from forq_trio.model.errors import Overloaded, QueueFull
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, QueueCounts
-from forq_trio.model.queues.settings import Order, Overflow
+from forq_trio.model.queues.setting_values import Order, Overflow
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, PRODUCED, Event
 
 from .script import (

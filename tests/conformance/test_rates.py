@@ -20,7 +20,8 @@ from forq_trio.model.commands import (
     Release,
 )
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.model.queues.settings import Rate, RatePer, SettingsChange
+from forq_trio.model.queues.setting_values import Rate, RatePer
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from oracle.engine import MemoryEngine
 

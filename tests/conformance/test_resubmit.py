@@ -3,7 +3,7 @@
 from forq_trio.model.commands import Resubmit
 from forq_trio.model.errors import QueueFull
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.model.queues.settings import Overflow
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import CLEANED_UP, PRODUCED, Event
 
 from .script import (

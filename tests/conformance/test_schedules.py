@@ -15,7 +15,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import QueueFull, ScheduleExists, ScheduleNotFound, TooManySchedules
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.model.schedules.types import NewSchedule, ScheduleTotals
 from forq_trio.schedules.times import jitter_of
 from forq_trio.storage.engine import Batch

@@ -3,6 +3,7 @@
 from forq_trio.model.commands import Configure, Produce
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.settings import QueueSettings, SettingsChange, rules_of
+from forq_trio.model.sqs.types import SqsChange, SqsDetails
 from forq_trio.storage.engine import Batch, EngineSettings
 from support.settings import EVERYTHING
 
@@ -43,6 +44,26 @@ def test_when_nothing_is_set_any_more_nothing_is_kept(engine):
     configure(engine, lease_ms=1)
     assert do(engine, Configure("q", None)) == QueueSettings()
     assert engine.snapshot().settings == {}
+
+
+def test_what_sqs_says_of_a_queue_is_no_setting(engine):
+    do(engine, Configure("q", SettingsChange(lease_ms=1), SqsChange(full_name="", at_ms=1, tags={"a": "b"})))
+    details = SqsDetails(created_at=1, modified_at=1, tags={"a": "b"})
+    assert do(engine, Configure("q", None)) == QueueSettings(sqs=details)
+    assert engine.snapshot().settings == {"q": QueueSettings(sqs=details)}
+
+
+def test_two_changes_of_what_sqs_says_are_both_done(engine):
+    changes = [
+        SqsChange(
+            full_name="long", at_ms=1, tags={"a": "1", "b": "2"}, attributes={"Policy": "{}", "X": "1"}
+        ),
+        SqsChange(full_name="long", at_ms=2, tags={"c": "3"}, untagged=frozenset("b"), attributes={"X": ""}),
+    ]
+    run(engine, *(Configure("q", SettingsChange(), change) for change in changes))
+    assert engine.snapshot().settings["q"].sqs == SqsDetails(
+        full_name="long", created_at=1, modified_at=2, tags={"a": "1", "c": "3"}, attributes={"Policy": "{}"}
+    )
 
 
 def test_no_change_is_none(engine):

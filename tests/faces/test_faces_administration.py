@@ -24,11 +24,11 @@ async def test_settings_are_changed_one_by_one(face) -> None:
     assert await face.settings() == NOTHING_SET
     defaults = await face.rules()
     await face.configure(**EVERYTHING)
-    assert await face.settings() == {**SHOWN, "table": None}
+    assert await face.settings() == {**SHOWN, "table": None, "sqs": None}
     assert await face.rules() == SHOWN
     for name in EVERYTHING:
         await face.configure(**{name: None})
-        assert await face.settings() == {**SHOWN, "table": None, name: None}
+        assert await face.settings() == {**SHOWN, "table": None, "sqs": None, name: None}
         assert await face.rules() == {**SHOWN, name: defaults[name]}
         await face.configure(**{name: EVERYTHING[name]})
     await face.forget_settings()

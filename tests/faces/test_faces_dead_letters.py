@@ -1,7 +1,7 @@
 """How messages fail, where they go, and what is kept of it: attempts, back-off, targets, of messages and queues."""
 
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.model.queues.settings import ExponentialBackOff
+from forq_trio.model.queues.setting_values import ExponentialBackOff
 from support.actors import T0
 
 from .face import NOBODY, SETTING_INVALID

@@ -50,6 +50,7 @@ FEATURES = {
     "pipelines": Feature(
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),
+    "sqs": Feature(r"[Ss]qs|SQS", r"sqs", 9),
 }
 
 

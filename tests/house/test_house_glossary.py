@@ -12,7 +12,7 @@ from forq_trio.model.commands import COMMANDS, SweepKind
 from forq_trio.model.dead_letters.redrives import RedriveState
 from forq_trio.model.messages import types as messages
 from forq_trio.model.messages.types import Status
-from forq_trio.model.queues.settings import Order, Overflow
+from forq_trio.model.queues.setting_values import Order, Overflow
 from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, NO_DURABILITY
 from forq_trio.system import open_broker
 from forq_trio.telemetry.log import LogEvent

@@ -4,14 +4,8 @@ import re
 from pathlib import Path
 
 from forq_trio.model.messages.new_message import OPTIONS, MessageOptions, NewMessage
-from forq_trio.model.queues.settings import (
-    SETTINGS,
-    Defaults,
-    QueueRules,
-    QueueSettings,
-    SettingsOptions,
-    rules_of,
-)
+from forq_trio.model.queues.setting_values import Defaults
+from forq_trio.model.queues.settings import SETTINGS, QueueRules, QueueSettings, SettingsOptions, rules_of
 from support.settings import EVERYTHING, EXAMPLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "queues.md").read_text(encoding="utf-8")
@@ -57,6 +51,6 @@ def test_every_setting_is_in_all_classes_and_among_the_examples() -> None:
     for members in (SettingsOptions.__annotations__, EXAMPLES):
         assert list(members) == list(SETTINGS)
     assert list(QueueRules.__struct_fields__) == [*SETTINGS, "paused"]
-    assert list(QueueSettings.__struct_fields__) == [*SETTINGS, "paused", "table"]
+    assert list(QueueSettings.__struct_fields__) == [*SETTINGS, "paused", "table", "sqs"]
     defaults = rules_of("q", None, Defaults())
     assert [name for name, value in EVERYTHING.items() if value == getattr(defaults, name)] == []

@@ -11,7 +11,7 @@ from forq_trio.model.commands import Claim, Nack, Produce, Purge
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Receipt
 from forq_trio.model.queues.bodies import QueueHealth
-from forq_trio.model.queues.settings import Rate
+from forq_trio.model.queues.setting_values import Rate
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.monitor import Monitor

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from forq_trio.model.queues.settings import Rate, RatePer
+from forq_trio.model.queues.setting_values import Rate, RatePer
 from forq_trio.monitor.verdicts import ROWS, Facts, judge
 
 HOUR = 3_600_000

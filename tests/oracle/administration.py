@@ -34,6 +34,8 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     queue, change = command.queue, command.change
     old = tx.state.settings.get(queue, QueueSettings())
     new = old.reset() if change is None else old.changed(change)
+    if command.sqs is not None:
+        new = msgspec.structs.replace(new, sqs=command.sqs.applied_to(old.sqs))
     if (refusal := bound_tables.check_settings_of_table(new)) is not None:
         raise refusal
     _set(tx, queue, new)
@@ -41,7 +43,7 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     if named and named != old.dead_letter_queue:
         tx.check_admitted(named)
     changed = {name for name in QueueSettings.__struct_fields__ if getattr(new, name) != getattr(old, name)}
-    if changed & {"group_in_flight_max", "rate"}:
+    if changed & {"group_in_flight_max", "rate", "group_order"}:
         tx.unheld.add(queue)
     if changed & {"in_flight_max", "rate"}:
         tx.woken.add(queue)

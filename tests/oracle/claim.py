@@ -9,11 +9,11 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
 from forq_trio.model.messages.where import Where, takes
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Receiver
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
-from oracle.groups import held_before, lacks_token, must_be_held, note_round
+from oracle.groups import bring_behind, held_before, lacks_token, must_be_held, note_round
 from oracle.rates import note_limited, take_token, tokens, wake_queue
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -50,10 +50,15 @@ def serve(
     return outcomes, served
 
 
-def _open(tx: Transaction, queue: str) -> int:
-    """How many of the ready messages the pause and the queue's own limits permit to be delivered now."""
+def _open(tx: Transaction, queue: str, *, with_held: bool = False) -> int:
+    """How many of the ready messages the pause and the queue's own limits permit to be delivered now.
+
+    with_held: also of those that are held behind them.
+    """
     rules_now = tx.rules(queue)
     ready = 0 if rules_now.paused else len(tx.state.claimable(queue))
+    if ready and with_held:
+        ready += len(tx.state.of_queue(queue, Status.HELD))
     rate = rules_now.queue_rate
     if rate is not None:
         ready = min(ready, tokens(tx, (queue, ""), rate))
@@ -77,9 +82,11 @@ class QueueClaims:
 
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
         """The deliveries of each claim, in order."""
-        if any(claim.where for claim in claims):
+        strict = self.tx.rules(self.queue).strict_groups
+        if strict or any(claim.where for claim in claims):
             return [
-                self._fill(claim, min(claim.max_messages, _open(self.tx, self.queue))) for claim in claims
+                self._fill(claim, min(claim.max_messages, _open(self.tx, self.queue, with_held=strict)))
+                for claim in claims
             ]
         sizes = rules.share(_open(self.tx, self.queue), [claim.max_messages for claim in claims])
         return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
@@ -104,25 +111,32 @@ class QueueClaims:
         """Deliver up to `size` messages, one by one."""
         tx = self.tx
         handed_out: list[HandedOutT] = []
+        strict = tx.rules(self.queue).strict_groups
+        if strict and where:
+            return handed_out
+        mine: set[str] = set()  # the groups of messages that are handed out
         while len(handed_out) < size and self.open:
             candidates = tx.state.claimable(self.queue)
             if where:
                 candidates = [row for row in candidates if takes(where, row.attributes)]
             if not candidates:
                 break
-            row = random.choice(candidates) if shuffle else candidates[0]
+            row = random.choice(candidates) if shuffle and not strict else candidates[0]
             away = self._exhausted(row, policy)
-            before = held_before(tx, row)
+            before = held_before(tx, row, mine)
             if away is not None:
                 self._remove(row, away)
             elif before is not None:
                 tx.change(UNHELD, before, status=Status.READY)
                 tx.state.wake.add(self.queue)
-            elif must_be_held(tx, row) or lacks_token(tx, row):
+            elif must_be_held(tx, row, mine) or lacks_token(tx, row):
                 tx.change(HELD_BACK, row, status=Status.HELD)
                 note_limited(tx, row)
             else:
                 handed_out.append(hand_out(row))
+                if strict and row.group and row.group not in mine:
+                    mine.add(row.group)
+                    bring_behind(tx, row, size - len(handed_out))
         return handed_out
 
     def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:

@@ -9,7 +9,7 @@ from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueF
 from forq_trio.model.keys.types import Offered, Offering, Outcome
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Status
-from forq_trio.model.queues.settings import Order
+from forq_trio.model.queues.setting_values import Order
 from forq_trio.storage import engine, rules
 from forq_trio.storage.transitions import UPDATED
 from oracle.groups import group_and_position

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from forq_trio.model.messages.types import Status
-from forq_trio.model.queues.settings import Rate, RatePer
+from forq_trio.model.queues.setting_values import Rate, RatePer
 from oracle.state import Bucket, Row
 from oracle.transaction import Transaction
 

@@ -10,7 +10,7 @@ from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
 from forq_trio.model.errors import ForqError, InvalidContent, QueueFull
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
-from forq_trio.model.queues.settings import Order, Overflow
+from forq_trio.model.queues.setting_values import Order, Overflow
 from forq_trio.storage import engine, rules
 from oracle.groups import group_and_position
 from oracle.operations import operation

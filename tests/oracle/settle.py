@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.model.commands import Ack, AckById, DiscardMessages, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, Claims, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
-from oracle.groups import is_queue_full, must_be_held
+from oracle.groups import is_group_full, is_queue_full
 from oracle.operations import operation
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -21,7 +21,8 @@ Settled = tuple[Any, ...]
 @operation(Ack)
 def ack(tx: Transaction, command: Ack) -> Settled:
     return tuple(
-        ack_row(tx, _current(tx, command.queue, receipt, command.message_id)) for receipt in command.receipts
+        ack_row(tx, _current(tx, command.queue, receipt, command.message_id, command.claims))
+        for receipt in command.receipts
     )
 
 
@@ -59,7 +60,8 @@ def nack_by_id(tx: Transaction, command: NackById) -> bool:
 @operation(Extend)
 def extend(tx: Transaction, command: Extend) -> Settled:
     return tuple(
-        _extend(tx, _current(tx, command.queue, receipt), command.lease_ms) for receipt in command.receipts
+        _extend(tx, _current(tx, command.queue, receipt, claims=command.claims), command.lease_ms)
+        for receipt in command.receipts
     )
 
 
@@ -72,11 +74,17 @@ def release(tx: Transaction, command: Release) -> Settled:
 
 
 def _current(
-    tx: Transaction, queue: str | None, receipt: Receipt, message_id: str | None = None
+    tx: Transaction,
+    queue: str | None,
+    receipt: Receipt,
+    message_id: str | None = None,
+    claims: Claims = Claims.CURRENT,
 ) -> Row | None:
-    """The message whose current receipt this is, else None. queue: None for any."""
+    """The message that this receipt settles, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)
-    if row is None or row.token != receipt.token:
+    if row is None or (row.token != receipt.token and claims is not Claims.ANY):
+        return None
+    if claims is Claims.LEASED and row.status is not Status.PROCESSING:
         return None
     return row if queue in (None, row.queue) and message_id in (None, row.id) else None
 
@@ -133,7 +141,7 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
     if lease_ms == 0:
         tx.end_lease(SHORTENED, row)
         return tx.now_ms
-    if row.status is not Status.PROCESSING and (is_queue_full(tx, row.queue) or must_be_held(tx, row)):
+    if row.status is not Status.PROCESSING and (is_queue_full(tx, row.queue) or is_group_full(tx, row)):
         return None
     started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
     lease_until = tx.now_ms + lease_ms

@@ -14,7 +14,8 @@ from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Failure, Status
 from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.model.schedules.types import SavedRun
 from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.engine import Event
@@ -174,8 +175,7 @@ class Transaction:
         ends_lease = old.status is Status.PROCESSING and (moved or target != Status.PROCESSING)
         if ends_lease and self.rules(old.queue).in_flight_max is not None:
             self.woken.add(old.queue)
-        rules_now = self.rules(old.queue)
-        has_limit = rules_now.group_in_flight_max is not None or rules_now.group_rate is not None
+        has_limit = self.rules(old.queue).limits_groups
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.freed.add((old.queue, old.group))
 

@@ -13,7 +13,8 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.model.outboxes.types import RelayedMessage
 from forq_trio.model.publishing.types import Stage, StagedPart
-from forq_trio.model.queues.settings import Rate, SettingsChange
+from forq_trio.model.queues.setting_values import Rate
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Engine
 from support.actors import T0

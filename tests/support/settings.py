@@ -2,7 +2,14 @@
 
 from typing import Any, NamedTuple
 
-from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, Rate, RatePer
+from forq_trio.model.queues.setting_values import (
+    ExponentialBackOff,
+    GroupOrder,
+    Order,
+    Overflow,
+    Rate,
+    RatePer,
+)
 
 
 class Example(NamedTuple):
@@ -36,6 +43,7 @@ EXAMPLES = {
     "overflow": Example(Overflow.DROP_OLDEST, "drop-oldest", "reject", (None, *Overflow)),
     "order": Example(Order.LIFO, "lifo", "fifo", (None, None, *Order)),
     "group_in_flight_max": Example(8, "8", "no limit", (None, 1, 1, 2)),
+    "group_order": Example(GroupOrder.STRICT, "strict", "fair", (None, None, *GroupOrder)),
     "in_flight_max": Example(20, "20", "no limit", (None, 1, 2, 5)),
     "rate": Example(
         Rate(count=10, period_ms=1_000, per=RatePer.GROUP),

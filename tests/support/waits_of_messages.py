@@ -46,7 +46,8 @@ from forq_trio.model.commands import (
 from forq_trio.model.keys.types import Offering
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.outboxes.types import RelayedMessage
-from forq_trio.model.queues.settings import Order, Overflow, QueueTable, Rate, SettingsChange
+from forq_trio.model.queues.setting_values import Order, Overflow, Rate
+from forq_trio.model.queues.settings import QueueTable, SettingsChange
 from support.access import access_token
 from support.actors import T0
 from support.by_id import BY_ID

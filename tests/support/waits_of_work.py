@@ -39,7 +39,8 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import NewMessageWithDefaultBound
 from forq_trio.model.messages.where import Condition
 from forq_trio.model.publishing.types import Stage, StagedPart
-from forq_trio.model.queues.settings import Order, Rate, RatePer, SettingsChange
+from forq_trio.model.queues.setting_values import Order, Rate, RatePer
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Receiver
 from support.actors import T0

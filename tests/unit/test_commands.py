@@ -47,6 +47,7 @@ def test_an_order_an_effect_and_a_weight_have_to_be_said() -> None:
 def test_what_weighs_is_a_number_or_counted() -> None:
     assert Produce("q", NewMessage("abc")).message_count() == 1
     assert Produce("q", NewMessage("abc")).content_bytes() == 3
+    assert Produce("q", NewMessage("abc", attributes={"ab": "é" * 1_000_000})).content_bytes() == 4_000_005
     assert Ack("q", (Receipt(1, 2), Receipt(3, 4))).message_count() == 2
     assert Ack("q", ()).content_bytes() == 0
 

@@ -28,6 +28,11 @@ FOR_DIALECTS = {
     "perform": "HTTP makes the routes of endpoints that are one command from it",
     "offer_message": "`offer` with an offer that was made before: the same",
     "change_settings": "`configure` with a change that was made before: HTTP and the form read one",
+    "store_message": "SQS: a message that was checked by its rules",
+    "store_messages": "the same",
+    "change_sqs_queue": "SQS: settings, attributes and tags in one commit",
+    "ack_claims": "SQS: which receipts settle depends on the queue",
+    "extend_claims": "the same",
     "undeliver": "gives back without waiting what a consumer that disconnected did not get",
 }
 """What only the Broker has, with the reason. Other calls are on the objects that it fronts."""

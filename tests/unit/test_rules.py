@@ -11,7 +11,8 @@ from forq_trio.model import limits
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Failure, Status
-from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, QueueSettings, rules_of
+from forq_trio.model.queues.setting_values import ExponentialBackOff, Order, Overflow
+from forq_trio.model.queues.settings import QueueSettings, rules_of
 from forq_trio.storage import rules
 from forq_trio.storage.engine import EngineSettings
 

@@ -54,7 +54,9 @@ def test_a_failed_message_is_only_moved_or_removed_but_by_its_key() -> None:
         (Status.READY, Status.READY, True, True),
         (Status.READY, None, False, True),
         (Status.HELD, None, False, False),
-        (Status.DELAYED, Status.READY, True, False),
+        (Status.DELAYED, Status.READY, True, True),
+        (Status.DELAYED, None, False, True),
+        (Status.DELAYED, Status.READY, False, False),
         (None, Status.READY, False, False),
     ],
 )

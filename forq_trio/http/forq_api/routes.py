@@ -18,6 +18,7 @@ from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.schedules import schedule_routes
+from forq_trio.http.forq_api.tokens import with_signing_key
 from forq_trio.http.forq_api.workers import worker_routes
 from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import BackupJob
@@ -122,7 +123,7 @@ def forq_routes(
         calling(route, api.PEEK_MESSAGES, broker.peek, wraps=True),
         *[performing(route, each, broker) for each in COMMAND_ENDPOINTS],
         *[each for part in _PARTS for each in part(route, broker)],
-        calling(route, token_api.CREATE_TOKEN, broker.create_token, headers=_NO_STORE),
+        calling(route, token_api.CREATE_TOKEN, with_signing_key(broker, access), headers=_NO_STORE),
         calling(route, token_api.LIST_TOKENS, broker.tokens, wraps=True),
         calling(route, token_api.REVOKE_TOKEN, broker.revoke_token),
         calling(route, process_api.LIST_PROCESSES, broker.processes, wraps=True),

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access.types import ALL_QUEUES, Scope, Token
-from forq_trio.model.values import EpochMs, text_up_to
+from forq_trio.model.values import LEFT_OUT, EpochMs, text_up_to
 
 TokenName = Annotated[
     str,
@@ -36,11 +36,14 @@ class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, 
     expires_at: EpochMs | None = None  # at most 3,660 days ahead; null: never
 
 
-class CreatedToken(Struct, frozen=True, rename="camel"):
+class CreatedToken(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A new token."""
 
     name: str  # as it was asked for
     token: str  # its text, which clients send as the key; no other answer has it, and it is not stored
+    # the token as a pair of keys, for clients that sign their requests as Amazon's do; absent where there is no server
+    access_key_id: Annotated[str | None, LEFT_OUT] = None
+    secret_access_key: Annotated[str | None, LEFT_OUT] = None  # signs; the other is sent
 
 
 class TokenInfo(Token, frozen=True, gc=False):

@@ -1,7 +1,7 @@
-"""Bounds of HTTP: connections, requests, answers, the budgets that all clients share, and a dialect."""
+"""Bounds of HTTP: connections, requests, answers, the budgets that all clients share, and the dialects."""
 
 from forq_trio.model.bounds.units import KIB, MIB
-from forq_trio.model.messages.limits import CONTENT_BYTES_MAX
+from forq_trio.model.messages.limits import CONTENT_BYTES_MAX, STORED_BYTES_MAX
 
 # Budgets that all clients of a server share (model/budget.py). SHARE: how many times as much as is free one
 # token may use; KEYLESS_PART: the part of all for requests without a key; CONNECTION_PART: for one connection.
@@ -84,7 +84,19 @@ SASQUATCH_REQUEST_KIB_MAX = 102_400
 SASQUATCH_OVERHEAD_BYTES = 256 * KIB  # of a message besides its body: attributes, as JSON with escapes
 SASQUATCH_INTERVAL_SECONDS_MAX = 86_400
 
+# Amazon's SQS, and what its dialect remembers.
+SQS_MESSAGE_BYTES_MAX = MIB  # body and attributes of a message, or of all messages of a batch
+SQS_ATTRIBUTE_BYTES_MAX = 8 * KIB  # of a queue, such as its policy
+SQS_SHORT_DETAILS_BYTES = KIB  # attributes and tags of a queue that do not count
+SQS_LONG_DETAILS_BYTES_MAX = 64 * MIB  # of all queues whose are longer
+SQS_TRACE_LENGTH_MAX = 1_024
+SQS_URL_LENGTH_MAX = 2_048
+SQS_BATCH_MAX = 10  # messages of a request
+SQS_ATTEMPTS_BYTES_MAX = 32 * MIB  # of the messages of receives that can be repeated
+
 assert 10 * (SASQUATCH_MESSAGE_KIB_MAX * KIB + SASQUATCH_OVERHEAD_BYTES) < BODIES_BYTES_MAX
+assert 6 * SQS_MESSAGE_BYTES_MAX < BODY_BYTES_MAX
+assert 4 * SQS_MESSAGE_BYTES_MAX <= 3 * STORED_BYTES_MAX  # base64 makes bytes longer by a third
 assert URI_BYTES_MAX <= HEADER_BYTES_MAX <= RECEIVE_CHUNK_BYTES
 assert SHUTDOWN_IDLE_SECONDS < SHUTDOWN_SECONDS_MAX
 assert ERROR_FIELD_LENGTH_MAX < ERROR_MESSAGE_LENGTH_MAX <= ERROR_HEADER_BYTES_MAX

@@ -5,6 +5,7 @@ from forq_trio.model.bounds.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, S
 # Messages (Forq: 256 KiB of content, due at most 366 days ahead, 10 s of grace for a sender's clock).
 QUEUE_NAME_LENGTH_MAX = 64
 CONTENT_BYTES_MAX = 256 * KIB
+STORED_BYTES_MAX = 2 * MIB  # of a message with its attributes, whichever dialect it came by
 PROCESS_AFTER_AHEAD_MS_MAX = 366 * DAY_MS
 PROCESS_AFTER_GRACE_MS = 10 * SECOND_MS
 PRIORITY_MIN = 0

@@ -1,5 +1,7 @@
 """Commands of consumers: claims, and settlements of what was claimed."""
 
+from enum import Enum
+
 from msgspec import Struct
 
 from forq_trio.model.command import Command, CommandOrder, Effect, Noted, Traits
@@ -45,6 +47,14 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     where: Where = ()  # only messages for which these conditions hold, () for any; not together with shuffle
 
 
+class Claims(Enum):
+    """Whose receipts settle a message."""
+
+    CURRENT = "those of the latest claim, until the message is claimed again, settled or moved"
+    LEASED = "those of the latest claim, while its lease lasts"
+    ANY = "those of any claim"
+
+
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Remove the messages of these receipts. Outcome per receipt: False if it is not the current one."""
 
@@ -53,6 +63,7 @@ class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
     queue: str | None  # None takes receipts of any queue
     receipts: tuple[Receipt, ...]
     message_id: str | None = None  # when given, there is one receipt and it must also belong to this message
+    claims: Claims = Claims.CURRENT
 
 
 class AckById(Command[bool], frozen=True, gc=False):
@@ -118,6 +129,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
     queue: str | None
     receipts: tuple[Receipt, ...]
     lease_ms: int
+    claims: Claims = Claims.CURRENT
 
 
 class Release(Command[tuple[bool, ...]], frozen=True, gc=False):

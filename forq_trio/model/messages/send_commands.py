@@ -1,5 +1,7 @@
 """Commands that send messages."""
 
+from itertools import chain
+
 from forq_trio.model import limits
 from forq_trio.model.command import Command, CommandOrder, Effect, Traits
 from forq_trio.model.errors import ForqError
@@ -11,8 +13,12 @@ _CHARACTER_BYTES_MAX = 4
 
 def bytes_of(content: str, attributes: dict[str, str] | None) -> int:
     """How many bytes a message has at most."""
-    size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
-    return size if attributes is None else size + limits.ATTRIBUTES_BYTES_MAX
+    size = _bytes_of_text(content)
+    return size if not attributes else size + sum(map(_bytes_of_text, chain(*attributes.items())))
+
+
+def _bytes_of_text(text: str) -> int:
+    return len(text) if text.isascii() else len(text) * _CHARACTER_BYTES_MAX
 
 
 def _bytes_max(message: NewMessage) -> int:
@@ -32,9 +38,9 @@ def _bytes_of_each(command: "ProduceEach") -> int:
 
 
 def _copied_bytes(command: "Resubmit") -> int:
-    return (
-        limits.CONTENT_BYTES_MAX if command.content is None else len(command.content) * _CHARACTER_BYTES_MAX
-    )
+    if command.content is None or command.attributes is None:
+        return limits.STORED_BYTES_MAX  # of the original
+    return bytes_of(command.content, command.attributes)
 
 
 def _count(command: "ProduceMany | ProduceEach") -> int:

@@ -7,6 +7,7 @@ from forq_trio.model.command import Command, CommandOrder, Effect, Traits, Work
 from forq_trio.model.dead_letters.redrives import RedriveState, RedriveStep, RedriveTask
 from forq_trio.model.errors import ForqError
 from forq_trio.model.queues.settings import QueueSettings, QueueTable, SettingsChange
+from forq_trio.model.sqs.types import SqsChange
 
 
 def _count(command: "NameQueues") -> int:
@@ -27,6 +28,7 @@ class Configure(Command[QueueSettings], frozen=True, gc=False):
 
     queue: str
     change: SettingsChange | None
+    sqs: SqsChange | None = None  # what changes of the details that SQS alone has
 
 
 class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSetting
 from forq_trio.model.messages.types import check_queue_name
-from forq_trio.model.queues.settings import SETTINGS, BackOff, SettingsChange, SettingsOptions
+from forq_trio.model.queues.setting_values import BackOff
+from forq_trio.model.queues.settings import SETTINGS, SettingsChange, SettingsOptions
 
 
 def read_change(changes: SettingsOptions) -> SettingsChange:

@@ -259,7 +259,7 @@ class Transaction(Parts):
         rules = self.rules(queue)
         if rules.in_flight_max is not None and source == PROCESSING:
             self.wakes.woken.add(queue)
-        if rules.group_in_flight_max is not None or rules.group_rate is not None:
+        if rules.limits_groups:
             self.freed.update((queue, message.group_id) for message in messages if message.group_id)
 
     # The end of the batch

@@ -8,7 +8,8 @@ import trio
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotFound
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, QueueSettings
+from forq_trio.model.queues.setting_values import ExponentialBackOff, Order, Overflow
+from forq_trio.model.queues.settings import QueueSettings
 
 RANGES = [
     ("lease_ms", "leaseMs", 0, limits.LEASE_MS_MAX),

@@ -8,7 +8,8 @@ from forq_trio.model.commands import Ack, Claim, Configure, Nack, Pause, Produce
 from forq_trio.model.errors import Stopping
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Receipt
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from support.actors import recorded, running_writer
 from support.words import Pending, claim, contents, send
 

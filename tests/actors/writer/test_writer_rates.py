@@ -4,7 +4,8 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure
-from forq_trio.model.queues.settings import Rate, RatePer, SettingsChange
+from forq_trio.model.queues.setting_values import Rate, RatePer
+from forq_trio.model.queues.settings import SettingsChange
 from support.actors import running_writer
 from support.words import claim, contents, send
 

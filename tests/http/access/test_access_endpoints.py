@@ -36,7 +36,7 @@ async def test_a_token_is_told_once_and_works(api: Api):
     assert response.status == 201
     assert response.headers == ((b"cache-control", b"no-store"),)
     made = json_of(response)
-    assert made.keys() == {"name", "token"}
+    assert made.keys() == {"name", "token", "accessKeyId", "secretAccessKey"}
     holder = Holder(api, made["token"])
     assert (await holder.ask("POST", "q1/messages", b'{"content": "m"}'))[0] == 204
     assert (await holder.ask("GET", "q1/messages"))[1]["content"] == "m"

@@ -83,7 +83,7 @@ def test_a_token_from_its_making_to_its_end(forq: Run, tmp_path: Path):
 def test_what_is_wrong_with_a_new_token_is_said(forq: Run, tmp_path: Path):
     with real_server(tmp_path / "forq.db") as server:
         made = forq(server, "token", "create", "a", "--scope", "admin", "--json")
-        assert json.loads(made.out).keys() == {"name", "token"}
+        assert json.loads(made.out).keys() == {"name", "token", "accessKeyId", "secretAccessKey"}
         assert made.err == ""
         again = forq(server, "token", "create", "a", "--scope", "admin")
         assert (again.code, again.out) == (Exit.FAILED, "")

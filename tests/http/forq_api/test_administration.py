@@ -6,14 +6,8 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.queues.settings import (
-    SETTINGS,
-    Defaults,
-    QueueRules,
-    QueueSettings,
-    SettingsChange,
-    rules_of,
-)
+from forq_trio.model.queues.setting_values import Defaults
+from forq_trio.model.queues.settings import SETTINGS, QueueRules, QueueSettings, SettingsChange, rules_of
 from support import settings
 from support.forq_api import Api, blamed, json_of
 

@@ -109,7 +109,7 @@ def test_f9_members_that_have_codes_of_their_own():
 
 
 def test_every_setting_that_has_a_range_has_a_code():
-    of_choices = {"overflow", "order"}
+    of_choices = {"overflow", "order", "groupOrder"}
     assert errors.InvalidSetting.members.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from forq_trio.model.commands import Claim
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import QueueCounts, Receipt, Status
-from forq_trio.model.queues.settings import Order, QueueRules
+from forq_trio.model.queues.setting_values import Order
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, PRODUCED, Batch, BatchResult
 from reliability.whole_app.causes import Causes
 from reliability.whole_app.deeds import Deeds

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from forq_trio.model.commands import Extend, Nack, NackById
 from forq_trio.model.messages.types import Receipt, Status
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS, Overflow, QueueRules
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, Overflow
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.rules import dead_letter_target
 from reliability.whole_app.deeds import Deeds
 from reliability.whole_app.stores import Stored, Table

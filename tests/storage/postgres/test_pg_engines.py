@@ -31,7 +31,8 @@ from forq_trio.model.keys.types import Offering
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Receipt
 from forq_trio.model.publishing.types import Stage, StagedPart
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module

@@ -8,7 +8,8 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure, Extend, Purge
 from forq_trio.model.messages.types import Delivery
-from forq_trio.model.queues.settings import Order, SettingsChange
+from forq_trio.model.queues.setting_values import Order
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.relational.parts.heads import Heads
 from support.actors import T0

@@ -94,6 +94,7 @@ EXPECTED = {
     "ready_newest_last": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "ready_newest_first": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "count_in_process": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
+    "first_delayed_of_group": "USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
     "select_held_of_group": "SEARCH messages USING INDEX messages_group (queue=? AND group_id=? AND status=?)",
     "held_groups": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id>?)",
     "select_held": "SEARCH messages USING INDEX messages_held (queue=? AND rowid>?)",

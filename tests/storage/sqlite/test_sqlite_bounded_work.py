@@ -31,7 +31,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Receipt
-from forq_trio.model.queues.settings import Order, Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Order, Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, run

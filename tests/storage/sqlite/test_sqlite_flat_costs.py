@@ -21,7 +21,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.dead_letters.searches import ListedState, MessageFilter
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.sqlite.engine import SqliteEngine

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forq_trio.model.commands import Ack, Configure, ForgetQueue, Sweep, SweepKind
-from forq_trio.model.queues.settings import Rate, RatePer, SettingsChange
+from forq_trio.model.queues.setting_values import Rate, RatePer
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0

@@ -22,7 +22,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages.types import QueueCounts, Status
-from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file

@@ -67,3 +67,8 @@ def test_a_moment_of_another_day_has_its_date():
     assert format.clock(at, at + 86_400_000) == "18 Nov 11:06:40"
     assert format.exact_time(at) == "2026-11-18 11:06:40.123 UTC"
     assert format.iso(at) == "2026-11-18T11:06:40.123Z"
+
+
+@pytest.mark.parametrize(("most", "text"), [(5, "2 of 5"), (999_999, "2 of 999,999"), (1_000_000, "2")])
+def test_attempts_have_no_bound_if_it_is_the_greatest(most, text):
+    assert format.of_attempts(2, most) == text

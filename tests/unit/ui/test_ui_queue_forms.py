@@ -5,7 +5,8 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.messages.types import QueueCounts, Status
-from forq_trio.model.queues.settings import Overflow, QueueRules, QueueSettings, Rate, RatePer, rules_of
+from forq_trio.model.queues.setting_values import Overflow, Rate, RatePer
+from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.ui import curl, send_form, settings_form
 from forq_trio.ui.pages.emptying import is_about

@@ -3,7 +3,8 @@
 import pytest
 
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.model.queues.settings import Defaults, QueueSettings, Rate, RatePer, rules_of
+from forq_trio.model.queues.setting_values import Defaults, Rate, RatePer
+from forq_trio.model.queues.settings import QueueSettings, rules_of
 from forq_trio.ui.queue_limits import HoldUp, Limits
 
 NOW = 1_000_000

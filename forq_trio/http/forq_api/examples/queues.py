@@ -34,6 +34,7 @@ SETTINGS = {
         "overflow": "reject",
         "order": "lifo",
         "groupInFlightMax": None,
+        "groupOrder": "fair",
         "inFlightMax": None,
         "rate": None,
         "paused": False,

@@ -59,6 +59,11 @@ SELECT count(*) FROM (
     SELECT 1 FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 1 AND 1
     ORDER BY status, priority DESC, position, seq LIMIT $3) AS scanned;
 
+-- name: first_delayed_of_group
+-- The place in the claim order of the first delayed message of a group. Worded so that no index of all delayed ones fits.
+SELECT -priority, position, seq FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 3 AND 3
+ORDER BY status, priority DESC, position, seq LIMIT 1;
+
 -- name: select_held_of_group
 -- The next held messages of a group, and their places in the claim order. Worded so that no index of all held ones fits.
 SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 4 AND 4

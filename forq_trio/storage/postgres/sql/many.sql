@@ -97,6 +97,14 @@ SELECT place, (SELECT count(*) FROM (
     ORDER BY status, priority DESC, position, seq LIMIT c) AS scanned)
 FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (a, b, c, place);
 
+-- name: first_delayed_of_group
+-- The places in the claim order of the first delayed messages of groups.
+SELECT place, found.*
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (a, b, place),
+    LATERAL (SELECT -priority, position, seq FROM messages
+             WHERE queue = a AND group_id = b AND status BETWEEN 3 AND 3
+             ORDER BY status, priority DESC, position, seq LIMIT 1) AS found (first, position, last);
+
 -- name: select_held_of_group
 -- The next held messages of groups, and their places in the claim order.
 SELECT place, found.*

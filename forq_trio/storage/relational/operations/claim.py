@@ -135,6 +135,8 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     rules = limit.rules
     if any(command.where for command in claims):
         return _claim_by_attributes(tx, limit, claims)
+    if limit.strict:
+        return [_claim_in_order(tx, limit, command) for command in claims]
     sizes = share(ready, [command.max_messages for command in claims])
     results: list[Deliveries] = []
     start = 0
@@ -145,6 +147,14 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
         results += [tuple(part) for part in slices(deliveries, parts)]
         start += len(alike)
     return results
+
+
+def _claim_in_order(tx: Transaction, limit: GroupLimit, command: Claim) -> Deliveries:
+    """Serve a claim on a queue with strict groups: alone, because it may have several messages of a group."""
+    limit.begin_claim()
+    size = min(command.max_messages, claimable(tx, limit.queue, with_held=True))
+    terms = Terms(shuffle=False, redrive_policy=command.redrive_policy)
+    return tuple(_lease(tx, limit, _lengths(limit.rules, [command], [size]), terms))
 
 
 def _lengths(rules: QueueRules, claims: Sequence[Claim], sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -164,6 +174,9 @@ def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Cl
     steps = _scan_steps(tx, claims)
     results: list[Deliveries] = []
     for command in claims:
+        if limit.strict:  # one with conditions would have to pass over the first messages of groups
+            results.append(() if command.where else _claim_in_order(tx, limit, command))
+            continue
         terms = Terms(*_terms(command), where=command.where)
         lease_ms = rules.lease_ms if command.lease_ms is None else command.lease_ms
         lengths = [(lease_ms, min(command.max_messages, claimable(tx, queue)))]

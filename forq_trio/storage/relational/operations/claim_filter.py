@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS
 from forq_trio.model.messages.where import Where
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of
@@ -20,7 +21,7 @@ from forq_trio.storage.relational.operations.group_limit import GroupLimit
 from forq_trio.storage.relational.operations.shuffle import draw
 from forq_trio.storage.relational.operations.where import matching, rows_drawn
 from forq_trio.storage.relational.parts.heads import Heads
-from forq_trio.storage.relational.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
+from forq_trio.storage.relational.row import ATTEMPTS, BYTES, SEQ, ReadyRow, Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
 
@@ -70,9 +71,11 @@ def select_allowed(
                 stopped = filtering.used_up
                 limit.bring_forward(before, filtering)
                 break
-            if exhausted_one is None and limit.admits(row[GROUP_ID]):
+            if exhausted_one is None and limit.admits(row):
                 delivering.charge(1, terms.bytes_of(row))
                 accepted.append(row)
+                if limit.bring_behind(row, count - len(accepted), filtering):
+                    break  # they come before some of the other candidates
                 continue
             if filtering.used_up:
                 stopped = True

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.names import is_dead_letter_queue
-from forq_trio.model.queues.settings import NO_DEAD_LETTERS
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.relational.operations.logs import keep
 from forq_trio.storage.relational.row import Row

@@ -11,7 +11,8 @@ from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW
-from forq_trio.model.queues.settings import Order, Overflow, QueueRules
+from forq_trio.model.queues.setting_values import Order, Overflow
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove

@@ -1,5 +1,7 @@
-"""A queue's limits on the messages of one group: how many are in process, and its rate.
+"""A queue's limits on the messages of one group: how many are in process, its rate, and whether it keeps an order.
 
+- With strict groups a claim gets messages of a group only if no other claim has one of them, and no earlier one of them
+  is delayed. It may get several of a group, in their order.
 - A claim that meets a message above a limit sets it to HELD and goes on. The message leaves the claim index, so no
   later claim meets it again. Held messages become ready in one step (`unhold`), after the commands, before the claims.
 - A group is freed when one of its messages is no longer in process, or stops being ready without having been claimed
@@ -55,9 +57,14 @@ class GroupLimit:
         self.rules = rules = tx.rules(queue)
         self.in_flight_max = rules.group_in_flight_max
         self.rate = rules.group_rate
+        self.strict = rules.strict_groups
         self._tx = tx
         self._is_unholding = tx.grouped.unhold_cursor(queue) is not None
         self._left: dict[str, int] = {}
+        # with strict groups: those of which the present claim has messages, and whether it was given more of them
+        self._mine: dict[str, bool] = {}
+        self._closed: dict[str, bool] = {}  # those of which another claim has some
+        self._delayed: dict[str, Place | None] = {}  # the places of their first delayed messages
         self._held: dict[
             str, tuple[int, Sequence[HeldRow]]
         ] = {}  # how many were read, and those that there are
@@ -65,20 +72,54 @@ class GroupLimit:
     @property
     def admits_all(self) -> bool:
         """True if groups are not limited."""
-        return self.in_flight_max is None and self.rate is None
+        return not self.rules.limits_groups
 
     @property
     def passes_all(self) -> bool:
         """True if groups are not limited, and none still waits for its held messages to become ready."""
         return self.admits_all and not self._is_unholding
 
-    def admits(self, group_id: str | None) -> bool:
-        """Whether one more message of this group may be delivered. If so, it is counted."""
+    def begin_claim(self) -> None:
+        """From now on messages are for the next claim."""
+        for group_id in self._mine:
+            self._closed[group_id] = True
+        self._mine.clear()
+
+    def admits(self, row: ReadyRow) -> bool:
+        """Whether this message may be delivered as far as its group is concerned. If so, it is counted."""
+        group_id = row[GROUP_ID]
         if self.admits_all or not group_id:
             return True
+        if self.strict and not self._is_open(group_id, row):
+            return False
         left = self._left_now(group_id)
         self._left[group_id] = max(0, left - 1)
+        if left > 0 and self.strict:
+            self._mine.setdefault(group_id, False)
         return left > 0
+
+    def _is_open(self, group_id: str, row: ReadyRow) -> bool:
+        """With strict groups: whether neither another claim nor an earlier message is in the way."""
+        if group_id not in self._mine and self._is_closed(group_id):
+            return False
+        delayed = self._first_delayed(group_id)
+        try:
+            return delayed is None or place_of(row) < delayed
+        except TypeError:
+            return True  # a damaged message, which fails later, when it is delivered
+
+    def _is_closed(self, group_id: str) -> bool:
+        """Whether another claim has messages of this group."""
+        closed = self._closed.get(group_id)
+        if closed is None:
+            closed = self._closed[group_id] = self._in_process(group_id, 1) > 0
+        return closed
+
+    def _first_delayed(self, group_id: str) -> Place | None:
+        if group_id not in self._delayed:
+            found = self._tx.query("first_delayed_of_group", self.queue, group_id)
+            self._delayed[group_id] = (*found[0],) if found else None
+        return self._delayed[group_id]
 
     def _left_now(self, group_id: str) -> int:
         left = self._left.get(group_id)
@@ -95,6 +136,8 @@ class GroupLimit:
         new = [group_id for group_id in new if group_id not in self._left]
         if not new:
             return
+        if self.strict:
+            self._look_up_strict(new)
         look_up_groups(tx, [(self.queue, group_id) for group_id in new])
         for group_id in new:
             self._left_now(group_id)
@@ -103,6 +146,15 @@ class GroupLimit:
             bindings = [(self.queue, group_id, left) for group_id, left in most.items()]
             for (group_id, left), held in zip(most.items(), _held_each(tx, bindings), strict=True):
                 self._held[group_id] = left, held
+
+    def _look_up_strict(self, group_ids: Sequence[str]) -> None:
+        """What `_is_open` needs, read at once."""
+        tx, queue = self._tx, self.queue
+        counts = tx.query_each("count_in_process", [(queue, each, 1) for each in group_ids])
+        delayed = tx.query_each("first_delayed_of_group", [(queue, each) for each in group_ids])
+        for group_id, ((count,),), found in zip(group_ids, counts, delayed, strict=True):
+            self._closed.setdefault(group_id, count > 0)
+            self._delayed.setdefault(group_id, (*found[0],) if found else None)
 
     def held_before(self, row: ReadyRow, most: int) -> Sequence[HeldRow]:
         """At most `most` held messages of its group that have to be delivered before this ready one.
@@ -115,7 +167,9 @@ class GroupLimit:
         if not group_id or not self._tx.counts.of(self.queue).held:
             return ()
         is_behind = self._is_unholding or self._tx.freed.is_left((self.queue, group_id))
-        if self.rate is None and not is_behind:
+        if self.rate is None and not is_behind and not self.strict:
+            return ()
+        if self.strict and group_id not in self._mine and self._is_closed(group_id):
             return ()
         left = min(self._left_now(group_id), most)
         if left <= 0:
@@ -125,9 +179,32 @@ class GroupLimit:
             held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
             self._held[group_id] = left, held
         try:
-            return [each for each in held[:left] if each.place < place_of(row)]
+            return [
+                each for each in self._not_behind_delayed(group_id, held[:left]) if each.place < place_of(row)
+            ]
         except TypeError:
             return ()  # a damaged message, which fails later, when it is delivered
+
+    def bring_behind(self, row: ReadyRow, most: int, allowance: Allowance) -> bool:
+        """With strict groups: make held messages ready that may go to the claim that gets this message, too.
+
+        Returns whether there were some. most: how many more it takes. Once for each group of a claim.
+        """
+        group_id = row[GROUP_ID]
+        if not self.strict or not group_id or self._mine[group_id] or most <= 0:
+            return False
+        self._mine[group_id] = True
+        left = min(self._left_now(group_id), most) if self._tx.counts.of(self.queue).held else 0
+        if left <= 0:
+            return False
+        held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+        self._held.clear()
+        return bool(_make_ready(self._tx, self.queue, self._not_behind_delayed(group_id, held), allowance))
+
+    def _not_behind_delayed(self, group_id: str, held: Sequence[HeldRow]) -> Sequence[HeldRow]:
+        """Those of these messages for which, with strict groups, no earlier one is delayed."""
+        delayed = self._first_delayed(group_id) if self.strict else None
+        return held if delayed is None else [each for each in held if each.place < delayed]
 
     def bring_forward(self, held: Sequence[HeldRow], allowance: Allowance) -> None:
         """Make the messages that `held_before` found ready, as the allowance permits; the next batch does the rest."""
@@ -139,10 +216,20 @@ class GroupLimit:
         """How many messages of a group may be delivered now, counted up to `most`."""
         group = self.queue, group_id
         if self.in_flight_max is not None:
-            known = self._tx.lookups.in_process.pop(group, None)
-            count = count_in_process(self._tx, group, self.in_flight_max) if known is None else known
-            most = min(most, self.in_flight_max - count)
+            most = min(most, self.in_flight_max - self._in_process(group_id, self.in_flight_max))
         return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
+
+    def _in_process(self, group_id: str, bound: int) -> int:
+        known = self._tx.lookups.in_process.pop((self.queue, group_id), None)
+        return count_in_process(self._tx, (self.queue, group_id), bound) if known is None else known
+
+    def to_unhold(self, group_id: str) -> tuple[Sequence[HeldRow], int]:
+        """The held messages of a freed group that may become ready, and how many of the group may."""
+        free = self.left(group_id, limits.DUE_BATCH_MAX + 1)
+        if self.strict:  # the claim that gets it gets those behind it, too
+            free = 0 if self._is_closed(group_id) else min(free, 1)
+        held = _held(self._tx, "select_held_of_group", self.queue, group_id, free) if free > 0 else ()
+        return self._not_behind_delayed(group_id, held), free
 
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
         """Set aside a message that was admitted but cannot be delivered; another of its group may take its place."""
@@ -188,12 +275,18 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups up to their limit, and of queues whose limit was changed."""
     page = limits.DUE_BATCH_MAX + 1
-    reads = [(queue, min(tx.rules(queue).group_in_flight_max or page, page)) for queue, _ in groups]
+    reads = [(queue, _unheld_at_once(tx, queue, page)) for queue, _ in groups]
     for part in _parts(tx, groups, reads):
         each_rehearsed(tx, part, partial(_unhold_group, tx), lambda group: [group])
     queues = tx.grouped.queues_unholding()
     for names in _parts(tx, queues, [(queue, page) for queue in queues]):
         each_rehearsed(tx, names, partial(_unhold_queue, tx), lambda queue: [queue])
+
+
+def _unheld_at_once(tx: Transaction, queue: str, page: int) -> int:
+    """How many held messages of a freed group are read at most."""
+    rules = tx.rules(queue)
+    return 1 if rules.strict_groups else min(rules.group_in_flight_max or page, page)
 
 
 def _parts(tx: Transaction, items: Sequence[ItemT], reads: Sequence[tuple[str, int]]) -> list[list[ItemT]]:
@@ -224,8 +317,7 @@ def _unhold_group(tx: Transaction, group: Group) -> None:
     limit = GroupLimit(tx, queue)
     if limit.admits_all or tx.counts.of(queue).held == 0:
         return
-    free = 0 if allowance.used_up else limit.left(group_id, limits.DUE_BATCH_MAX + 1)
-    held = _held(tx, "select_held_of_group", *group, free) if free > 0 else ()
+    held, free = ((), 0) if allowance.used_up else limit.to_unhold(group_id)
     if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
         tx.freed.leave(group)
     elif free <= 0:

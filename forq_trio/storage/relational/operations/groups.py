@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Status
-from forq_trio.model.queues.settings import Order
+from forq_trio.model.queues.setting_values import Order
 from forq_trio.storage.relational.parts.groups import Round
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import NO_GROUP, group_position
@@ -35,6 +35,8 @@ def position_and_group(
             return seq, None
         _join_rounds(tx, queue)
     group_id = NO_GROUP if group is None else group
+    if tx.rules(queue).strict_groups:
+        return seq, group_id  # a claim gets what was sent first, so that it often gets several of a group
     known_round = tx.rounds.of(queue, priority)
     next_round = _first_ready(tx, queue, priority) if known_round is None else known_round + 1
     position = group_position(seq, next_round, _last_of_group(tx, queue, group_id, priority))
@@ -60,6 +62,8 @@ def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) 
         if not fifo[queue]:
             continue
         key = queue, NO_GROUP if message.group is None else message.group, message.priority
+        if tx.rules(queue).strict_groups:
+            continue
         if queue in tx.grouped:
             groups[key] = None
         elif message.group is not None:

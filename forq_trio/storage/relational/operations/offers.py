@@ -26,7 +26,8 @@ from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, 
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys.types import Offered, Offering, Outcome
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.settings import Order, Overflow, QueueRules
+from forq_trio.model.queues.setting_values import Order, Overflow
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.engine import DEFERRED, OFFERED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import drop, resized

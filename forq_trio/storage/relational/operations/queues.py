@@ -32,12 +32,13 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
     queue = command.queue
     old = tx.settings.of(queue)
     new = old.reset() if command.change is None else old.changed(command.change)
+    if command.sqs is not None:
+        new = replace(new, sqs=command.sqs.applied_to(old.sqs))
     refusal = check_settings_of_table(new) or _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
     if refusal is not None:
         return refusal
-    if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counts.of(
-        queue
-    ).held:
+    limited = (new.group_in_flight_max, new.rate, new.group_order)
+    if limited != (old.group_in_flight_max, old.rate, old.group_order) and tx.counts.of(queue).held:
         tx.grouped.move_unhold_cursor(queue, 0)
     if (new.in_flight_max, new.rate) != (old.in_flight_max, old.rate):
         tx.wakes.woken.add(queue)

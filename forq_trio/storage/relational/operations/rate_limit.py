@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.queues.settings import Rate, RatePer
+from forq_trio.model.queues.setting_values import Rate, RatePer
 from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.row import GROUP_ID, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
@@ -27,14 +27,19 @@ from forq_trio.storage.relational.transaction import Transaction
 _WHOLE_QUEUE = ""
 
 
-def claimable(tx: Transaction, queue: str) -> int:
-    """How many messages of a queue could be delivered now, if their groups' limits permit."""
+def claimable(tx: Transaction, queue: str, *, with_held: bool = False) -> int:
+    """How many messages of a queue could be delivered now, if their groups' limits permit.
+
+    with_held: also those that are held behind ready ones.
+    """
     ready = tx.counts.ready(queue)
     if ready <= 0:
         return 0
     rules = tx.rules(queue)
     if rules.paused:
         return 0
+    if with_held:
+        ready += tx.counts.of(queue).held
     if rules.in_flight_max is not None:
         ready = min(ready, in_flight_left(tx, queue, rules.in_flight_max))
     if ready and (rate := rules.queue_rate) is not None:

@@ -11,7 +11,8 @@ from forq_trio.model.errors import ForqError, QueueFull
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
 from forq_trio.model.queues.names import is_dead_letter_queue
-from forq_trio.model.queues.settings import Order, QueueRules
+from forq_trio.model.queues.setting_values import Order
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
 from forq_trio.storage.relational.operations.dedup import (
     find_first,

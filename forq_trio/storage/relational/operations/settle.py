@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, AckById, DiscardMessages, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, Claims, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage.allowance import Allowance
@@ -88,12 +88,19 @@ class _Messages:
     def _sequences(self) -> dict[str, int]:
         return {found.id: found.seq for found in self._found.values()}
 
-    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Row | None:
-        """The message whose current receipt this is, else None. A failed message has no current receipt."""
+    def by_receipt(
+        self,
+        queue: str | None,
+        receipt: Receipt,
+        message_id: str | None = None,
+        claims: Claims = Claims.CURRENT,
+    ) -> Row | None:
+        """The message that this receipt settles, else None. A failed message has no current receipt."""
         found = self._found.get(receipt.seq)
         if (
             found is None
-            or found.receipt != receipt.token
+            or (found.receipt != receipt.token and claims is not Claims.ANY)
+            or (found.status != PROCESSING and claims is Claims.LEASED)
             or (found.queue != queue and queue is not None)
             or (message_id is not None and found.id != message_id)
         ):
@@ -158,7 +165,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Def
     removed: list[Row] = []
 
     def settle(command: Ack, receipt: Receipt) -> bool:
-        found = messages.by_receipt(command.queue, receipt, command.message_id)
+        found = messages.by_receipt(command.queue, receipt, command.message_id, command.claims)
         if found is None:
             return False
         messages.forget(found)
@@ -285,7 +292,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         rules = tx.rules(found.queue)
         if rules.in_flight_max is not None and not in_flight_left(tx, found.queue, rules.in_flight_max):
             return True
-        limit = rules.group_in_flight_max
+        limit = 1 if rules.strict_groups else rules.group_in_flight_max
         if limit is None or not found.group_id:
             return False
         group = found.queue, found.group_id
@@ -298,7 +305,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         return False
 
     def settle(command: Extend, receipt: Receipt) -> int | None:
-        found = messages.by_receipt(command.queue, receipt)
+        found = messages.by_receipt(command.queue, receipt, claims=command.claims)
         if found is None:
             return None
         if command.lease_ms > 0 and found.status != PROCESSING and is_full(found):
@@ -327,8 +334,11 @@ def _count_groups(tx: Transaction, messages: _Messages, in_process: dict[Group, 
     """For a database over the network: count at once the groups of the messages whose leases have ended."""
     ended = [found for found in messages.found if found.status != PROCESSING and found.group_id]
     if len(ended) > 1 and tx.connection.is_distant:
+        rules_of = {each.queue: tx.rules(each.queue) for each in ended}
         limits_of = {
-            (each.queue, str(each.group_id)): tx.rules(each.queue).group_in_flight_max for each in ended
+            (each.queue, str(each.group_id)): 1 if rules.strict_groups else rules.group_in_flight_max
+            for each in ended
+            for rules in (rules_of[each.queue],)
         }
         counted = [(*group, limit) for group, limit in limits_of.items() if limit is not None]
         for (queue, group_id, _), ((count,),) in zip(

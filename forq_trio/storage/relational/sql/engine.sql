@@ -201,6 +201,11 @@ FROM messages WHERE seq = ? AND status = 0;
 -- rows of: one thing
 SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?) AS scanned;
 
+-- name: first_delayed_of_group
+-- The place in the claim order of the first delayed message of a group.
+-- rows of: one thing
+SELECT -priority, position, seq FROM messages WHERE queue = ? AND group_id = ? AND status = 3 ORDER BY priority DESC, position, seq LIMIT 1;
+
 -- name: hold
 -- Set a ready message to held.
 UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;

@@ -1,0 +1,207 @@
+"""The operations on queues as a whole: made, listed, changed, tagged, purged, deleted."""
+
+from collections.abc import Iterable
+from functools import partial
+
+import trio
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.sqs_api.attributes import (
+    ALL,
+    COUNTS,
+    allows_redrive,
+    differing,
+    read_attributes,
+    settings_of_new,
+    show_attributes,
+)
+from forq_trio.http.sqs_api.caller import ANY_SCOPE, SqsCaller
+from forq_trio.http.sqs_api.details import DetailChanges, queue_in_house
+from forq_trio.http.sqs_api.errors import (
+    ACCESS_DENIED,
+    INVALID_ATTRIBUTE_VALUE,
+    INVALID_PARAMETER,
+    PURGE_IN_PROGRESS,
+    QUEUE_NAME_EXISTS,
+    SqsError,
+    invalid,
+    missing,
+    no_such_queue,
+)
+from forq_trio.http.sqs_api.names import SqsQueue, new_queue
+from forq_trio.http.sqs_api.pages import page_of_queues
+from forq_trio.http.sqs_api.shapes import (
+    CreateQueueRequest,
+    GetQueueAttributesRequest,
+    GetQueueUrlRequest,
+    ListDeadLetterSourceQueuesRequest,
+    ListQueuesRequest,
+    Nothing,
+    QueueAttributesAnswer,
+    QueueUrlAnswer,
+    QueueUrlRequest,
+    QueueUrlsAnswer,
+    SetQueueAttributesRequest,
+    SourceQueuesAnswer,
+)
+from forq_trio.http.sqs_api.tags import checked_tags
+from forq_trio.model import limits
+from forq_trio.model.access.types import Scope
+from forq_trio.model.clock import machine_ms
+from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.queues.settings import SettingsChange
+
+PURGE_REST_MS = limits.MINUTE_MS
+
+
+class SqsQueues:
+    """The operations for those who own queues."""
+
+    def __init__(self, broker: Broker, changes: DetailChanges) -> None:
+        self._broker = broker
+        self._changes = changes
+        self._purged_ms: dict[str, int] = {}
+
+    async def create(self, caller: SqsCaller, asked: CreateQueueRequest) -> QueueUrlAnswer:
+        """Make a queue, or find one whose attributes are those that are given."""
+        queue, origin = new_queue(asked.queue_name, caller.region, caller.account), caller.origin
+        caller.check(queue, Scope.ADMIN, *(() if asked.attributes or asked.tags else (Scope.PRODUCE,)))
+        if ((asked.attributes or {}).get("FifoQueue") == "true") != queue.is_fifo:
+            text = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must"
+            raise SqsError(INVALID_PARAMETER, f"{text} end with .fifo suffix and be 1 to 80 in length.")
+        given = {name.strip(): value for name, value in (asked.attributes or {}).items()}
+        change = read_attributes(given, queue, partial(self._is_target, caller))
+        if self._exists(queue):
+            present = self._attributes(queue)
+            name = differing(given, present)
+            if name is not None:
+                text = f"A queue already exists with the same name and a different value for attribute {name}"
+                raise SqsError(QUEUE_NAME_EXISTS, text)
+            await trio.lowlevel.checkpoint()
+        else:
+            self._check_source(queue, change.settings)
+            settings = _merged(settings_of_new(queue), change.settings)
+            tags = checked_tags(asked.tags or {}, queue)
+            await self._changes.store(queue, settings, attributes=change.attributes, tags=tags)
+        return QueueUrlAnswer(queue.url(origin))
+
+    async def delete(self, caller: SqsCaller, asked: QueueUrlRequest) -> Nothing:
+        """Delete a queue with its messages."""
+        queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
+        await self._broker.purge(queue.house_name)
+        await self._broker.delete_queue(queue.house_name)
+        self._purged_ms.pop(queue.house_name, None)
+        return Nothing()
+
+    async def url(self, caller: SqsCaller, asked: GetQueueUrlRequest) -> QueueUrlAnswer:
+        await trio.lowlevel.checkpoint()
+        if not asked.queue_name:
+            raise missing("QueueName")
+        if asked.queue_owner_account not in (None, caller.account.number):
+            raise no_such_queue()
+        return QueueUrlAnswer(caller.queue(self._broker, asked.queue_name, *ANY_SCOPE).url(caller.origin))
+
+    async def queues(self, caller: SqsCaller, asked: ListQueuesRequest) -> QueueUrlsAnswer:
+        prefix = asked.queue_name_prefix or ""
+        page, token = await page_of_queues(
+            self._broker,
+            caller,
+            asked.max_results,
+            asked.next_token,
+            lambda queue: queue.name.startswith(prefix),
+        )
+        origin = caller.origin
+        return QueueUrlsAnswer([queue.url(origin) for queue in page], token)
+
+    async def attributes(self, caller: SqsCaller, asked: GetQueueAttributesRequest) -> QueueAttributesAnswer:
+        await trio.lowlevel.checkpoint()
+        queue = caller.queue(self._broker, asked.queue_url, *ANY_SCOPE)
+        may_count, names = caller.may(queue, Scope.BROWSE), asked.attribute_names or ()
+        if not may_count and any(name in COUNTS for name in names):
+            raise SqsError(ACCESS_DENIED, f"Counts of the resource {queue.arn} are denied: they need browse.")
+        return QueueAttributesAnswer(self._attributes(queue, names, counted=may_count))
+
+    async def set_attributes(self, caller: SqsCaller, asked: SetQueueAttributesRequest) -> Nothing:
+        queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
+        if not asked.attributes:
+            raise missing("Attributes")
+        if "FifoQueue" in asked.attributes and (asked.attributes["FifoQueue"] == "true") != queue.is_fifo:
+            text = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
+            raise SqsError(INVALID_ATTRIBUTE_VALUE, text)
+        change = read_attributes(asked.attributes, queue, partial(self._is_target, caller))
+        self._check_source(queue, change.settings)
+        await self._changes.store(queue, change.settings, attributes=change.attributes)
+        return Nothing()
+
+    async def purge(self, caller: SqsCaller, asked: QueueUrlRequest) -> Nothing:
+        queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
+        now_ms = machine_ms()
+        if now_ms - self._purged_ms.get(queue.house_name, 0) < PURGE_REST_MS:
+            text = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
+            raise SqsError(PURGE_IN_PROGRESS, text)
+        self._purged_ms.pop(queue.house_name, None)
+        self._purged_ms[queue.house_name] = now_ms
+        while now_ms - self._purged_ms[first := next(iter(self._purged_ms))] >= PURGE_REST_MS:
+            del self._purged_ms[first]
+        await self._broker.purge(queue.house_name)
+        return Nothing()
+
+    async def sources(
+        self, caller: SqsCaller, asked: ListDeadLetterSourceQueuesRequest
+    ) -> SourceQueuesAnswer:
+        """The queues whose failed messages go to this one."""
+        target = caller.queue(self._broker, asked.queue_url, *ANY_SCOPE)
+        page, token = await page_of_queues(
+            self._broker,
+            caller,
+            asked.max_results,
+            asked.next_token,
+            lambda queue: self._target_of(queue.house_name) == target.house_name,
+        )
+        origin = caller.origin
+        return SourceQueuesAnswer([queue.url(origin) for queue in page], token)
+
+    def _target_of(self, house_name: str) -> str | None:
+        """Where the dead letters of a queue go. Without all its rules, which take ten times as long to make."""
+        settings = self._broker.known.settings().get(house_name)
+        if settings is not None and settings.dead_letter_queue is not None:
+            return settings.dead_letter_queue
+        return None if is_dead_letter_queue(house_name) else house_name + DLQ_SUFFIX
+
+    def _is_target(self, caller: SqsCaller, queue: SqsQueue) -> bool:
+        """Whether there is this queue for dead letters. Raises SqsError if the client may not name it as one."""
+        caller.check(queue, Scope.ADMIN)
+        return self._exists(queue)
+
+    def _exists(self, queue: SqsQueue) -> bool:
+        return self._broker.known.has_queue(queue.house_name)
+
+    def _attributes(
+        self, queue: SqsQueue, names: Iterable[str] = (ALL,), *, counted: bool = False
+    ) -> dict[str, str]:
+        known = self._broker.known
+        name = queue.house_name
+        return show_attributes(
+            names,
+            queue,
+            known.rules(name),
+            known.settings_of(name).sqs,
+            known.counts_of(name) if counted else None,
+            lambda target: queue_in_house(self._broker, target, queue.region, queue.account),
+        )
+
+    def _check_source(self, queue: SqsQueue, change: SettingsChange) -> None:
+        """Raise SqsError if the new dead-letter queue does not take messages of this queue."""
+        target = change.dead_letter_queue
+        if target is UNSET or not target:
+            return
+        if not allows_redrive(self._broker.known.settings_of(str(target)).sqs, queue):
+            raise invalid("RedrivePolicy", target, "The dead-letter queue does not allow this source queue.")
+
+
+def _merged(first: SettingsChange, then: SettingsChange) -> SettingsChange:
+    """Both changes; the second one wins."""
+    given = {name: value for name, value in asdict(then).items() if value is not UNSET}
+    return replace(first, **given)

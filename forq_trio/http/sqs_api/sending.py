@@ -1,0 +1,188 @@
+"""SendMessage and SendMessageBatch."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.sqs_api.batches import check_entries, failed
+from forq_trio.http.sqs_api.caller import SqsCaller
+from forq_trio.http.sqs_api.digests import md5_of_attributes, md5_of_text
+from forq_trio.http.sqs_api.errors import BATCH_TOO_LONG, INVALID_PARAMETER, SqsError, invalid, missing
+from forq_trio.http.sqs_api.explain import explain
+from forq_trio.http.sqs_api.messages import (
+    Extra,
+    bytes_of,
+    check_attributes_of_message,
+    check_body,
+    check_id,
+    stored_attributes,
+    trace_header,
+)
+from forq_trio.http.sqs_api.names import SqsQueue
+from forq_trio.http.sqs_api.shapes import (
+    NewSqsMessage,
+    SendEntry,
+    SendMessageBatchRequest,
+    SendMessageRequest,
+    SentAnswer,
+    SentBatchAnswer,
+    SentEntry,
+)
+from forq_trio.model import limits
+from forq_trio.model.access.types import Scope
+from forq_trio.model.errors import ForqError
+from forq_trio.model.holders import token_of_task
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced
+
+_SEQUENCE_DIGITS = 20
+_DELAY_SECONDS_MAX = 900
+_BATCH_BYTES_MAX = limits.SQS_MESSAGE_BYTES_MAX
+
+
+class SqsSending:
+    """The operations for producers."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def send_message(self, caller: SqsCaller, asked: SendMessageRequest) -> SentAnswer:
+        queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)
+        message = self._message(queue, asked)
+        return _sent(queue, asked, await self._broker.store_message(queue.house_name, message))
+
+    async def send_batch(self, caller: SqsCaller, asked: SendMessageBatchRequest) -> SentBatchAnswer:
+        queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)
+        entries = check_entries(asked.entries, "SendMessageBatch")
+        _check_batch(queue, [entry for _, entry in entries], self._own(queue))
+        accepted: list[tuple[str, SendEntry, NewMessage]] = []
+        failures = []
+        for entry_id, entry in entries:
+            try:
+                accepted.append((entry_id, entry, self._message(queue, entry)))
+            except SqsError as error:
+                failures.append(failed(entry_id, error))
+        messages = [message for _, _, message in accepted]
+        outcomes = await self._broker.store_messages(queue.house_name, messages)
+        successful = []
+        for (entry_id, entry, _), outcome in zip(accepted, outcomes, strict=True):
+            try:
+                successful.append(SentEntry(*_values(_sent(queue, entry, outcome)), id=entry_id))
+            except SqsError as error:
+                failures.append(failed(entry_id, error))
+        return SentBatchAnswer(successful, failures)
+
+    def _own(self, queue: SqsQueue) -> Mapping[str, str]:
+        """The attributes of a queue that are no settings."""
+        details = self._broker.known.settings_of(queue.house_name).sqs
+        return {} if details is None else details.attributes
+
+    def _message(self, queue: SqsQueue, asked: NewSqsMessage) -> NewMessage:
+        """A message to store; raises SqsError."""
+        body = check_body(asked.message_body)
+        given = asked.message_attributes or {}
+        check_attributes_of_message(given)
+        size, own = bytes_of(asked), self._own(queue)
+        bytes_max = int(own.get("MaximumMessageSize", limits.SQS_MESSAGE_BYTES_MAX))
+        if size > bytes_max:
+            raise SqsError(
+                INVALID_PARAMETER,
+                f"One or more parameters are invalid. Reason: Message must be shorter than {bytes_max} bytes.",
+            )
+        group = None if asked.message_group_id is None else check_id("MessageGroupId", asked.message_group_id)
+        dedup = _deduplication_id(queue, asked, body, own)
+        extra = Extra(
+            deduplication_id=dedup,
+            trace_header=trace_header(asked.message_system_attributes or {}),
+            sender=token_of_task(),
+        )
+        scoped = own.get("DeduplicationScope") == "messageGroup"
+        return NewMessage(
+            body,
+            delay_ms=_delay_ms(queue, asked.delay_seconds),
+            attributes=stored_attributes(given, extra),
+            deduplication_id=f"{group} {dedup}" if scoped and dedup is not None else dedup,
+            deduplication_window_ms=None if dedup is None else limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
+            group=group,
+        )
+
+
+def _check_batch(queue: SqsQueue, entries: Sequence[NewSqsMessage], own: Mapping[str, str]) -> None:
+    """Raise SqsError for a batch that is refused whole, because of its size or of what FIFO queues need."""
+    total = sum(map(bytes_of, entries))
+    if total > _BATCH_BYTES_MAX:
+        text = f"Batch requests cannot be longer than {_BATCH_BYTES_MAX} bytes. You have sent {total} bytes."
+        raise SqsError(BATCH_TOO_LONG, text)
+    if not queue.is_fifo:
+        return
+    if any(entry.message_group_id is None for entry in entries):
+        raise SqsError(INVALID_PARAMETER, missing("MessageGroupId").message)
+    by_content = own.get("ContentBasedDeduplication") == "true"
+    if not by_content and not all(entry.message_deduplication_id for entry in entries):
+        raise _needs_deduplication()
+
+
+def _needs_deduplication() -> SqsError:
+    return SqsError(
+        INVALID_PARAMETER,
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+    )
+
+
+def _delay_ms(queue: SqsQueue, seconds: int | None) -> int | None:
+    if seconds is None:
+        return None
+    if queue.is_fifo and seconds:
+        reason = "The request include parameter that is not valid for this queue type."
+        raise invalid("DelaySeconds", seconds, reason)
+    if not 0 <= seconds <= _DELAY_SECONDS_MAX:
+        reason = f"DelaySeconds must be >= 0 and <= {_DELAY_SECONDS_MAX}."
+        raise invalid("DelaySeconds", seconds, reason)
+    return None if queue.is_fifo else seconds * limits.SECOND_MS
+
+
+def _deduplication_id(
+    queue: SqsQueue, asked: NewSqsMessage, body: str, attributes: Mapping[str, str]
+) -> str | None:
+    """The id by which a duplicate is known: the sender's, or the hash of the body; None in a standard queue."""
+    given = asked.message_deduplication_id
+    if not queue.is_fifo:
+        if given is not None:
+            reason = "The request include parameter that is not valid for this queue type."
+            raise invalid("MessageDeduplicationId", given, reason)
+        return None
+    if asked.message_group_id is None:
+        raise missing("MessageGroupId")
+    if given is not None:
+        return check_id("MessageDeduplicationId", given)
+    if attributes.get("ContentBasedDeduplication") != "true":
+        raise _needs_deduplication()
+    return sha256(body.encode()).hexdigest()
+
+
+def _sent(queue: SqsQueue, asked: NewSqsMessage, outcome: Produced | ForqError) -> SentAnswer:
+    if not isinstance(outcome, Produced):
+        raise explain(outcome)
+    attributes, system = asked.message_attributes, asked.message_system_attributes
+    return SentAnswer(
+        outcome.id,
+        md5_of_text(asked.message_body or ""),
+        md5_of_attributes(attributes) if attributes else None,
+        md5_of_attributes(system) if system else None,
+        sequence_text(outcome.sequence) if queue.is_fifo else None,
+    )
+
+
+def _values(sent: SentAnswer) -> tuple[str, str, str | None, str | None, str | None]:
+    return (
+        sent.message_id,
+        sent.md5_of_message_body,
+        sent.md5_of_message_attributes,
+        sent.md5_of_message_system_attributes,
+        sent.sequence_number,
+    )
+
+
+def sequence_text(sequence: int) -> str:
+    """A sequence number with so many digits that texts sort like numbers."""
+    return f"{sequence:0{_SEQUENCE_DIGITS}d}"

@@ -1,0 +1,39 @@
+"""What a queue has that only clients of SQS see: attributes without a meaning elsewhere, tags, and times."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from forq_trio.model.values import EpochMs
+
+
+class SqsDetails(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
+    """Stored with the settings of a queue that a client of SQS made or changed."""
+
+    full_name: str = ""  # its name in SQS, where that is longer than names may be here
+    created_at: EpochMs  # when it was made through SQS, or first changed
+    modified_at: EpochMs  # when its attributes last changed
+    attributes: dict[str, str] = {}  # those that are not settings of the queue, as they were set
+    tags: dict[str, str] = {}  # as they were set
+
+    def changed(self, change: "SqsChange") -> "SqsDetails":
+        """These details after `change`."""
+        attributes = {name: value for name, value in (self.attributes | change.attributes).items() if value}
+        tags = {key: value for key, value in (self.tags | change.tags).items() if key not in change.untagged}
+        return replace(self, modified_at=change.at_ms, attributes=attributes, tags=tags)
+
+
+class SqsChange(Struct, frozen=True, kw_only=True):
+    """What a request of SQS changes. The writer applies it, so that two changes at once are both done."""
+
+    full_name: str  # of a queue that has no details yet
+    at_ms: EpochMs
+    attributes: dict[str, str] = {}  # "" removes one
+    tags: dict[str, str] = {}
+    untagged: frozenset[str] = frozenset()
+
+    def applied_to(self, details: SqsDetails | None) -> SqsDetails:
+        """The details of a queue after this change. None: it had none."""
+        new = SqsDetails(full_name=self.full_name, created_at=self.at_ms, modified_at=self.at_ms)
+        return (new if details is None else details).changed(self)

@@ -1,0 +1,165 @@
+"""Strict groups: a message waits for the earlier ones of its group, and one claim may have several of them."""
+
+import pytest
+
+from forq_trio.model.commands import Ack, Claims, Delete, Extend, Nack, ProduceMany, Purge, Release
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.setting_values import GroupOrder
+
+from .script import LEASE_MS, T0, ack, claim, configure, contents, counted, do, receipts, receive, run, send
+
+
+@pytest.fixture
+def strict(engine):
+    """An engine whose queue has strict groups."""
+    configure(engine, group_order=GroupOrder.STRICT)
+    return engine
+
+
+def send_all(engine, names, now=T0, **fields):
+    messages = [NewMessage(name, group=name[0], **fields) for name in names.split()]
+    return do(engine, ProduceMany("q", tuple(messages)), now)
+
+
+def test_a_claim_may_have_several_of_a_group_in_their_order(strict):
+    send_all(strict, "a1 a2 a3")
+    assert contents(receive(strict, most=2)) == ["a1", "a2"]
+
+
+def test_no_other_claim_gets_one_of_the_group_while_one_is_in_process(strict):
+    send_all(strict, "a1 a2 b1")
+    assert contents(receive(strict)) == ["a1"]
+    assert contents(receive(strict, most=10)) == ["b1"]
+    assert receive(strict, most=10) == ()
+
+
+def test_claims_of_one_batch_are_different_claims(strict):
+    send_all(strict, "a1 a2 b1 b2")
+    first, second = run(strict, claim(most=1), claim(most=3)).outcomes
+    assert [contents(first), contents(second)] == [["a1"], ["b1", "b2"]]
+
+
+def test_an_ack_lets_the_next_ones_go(strict):
+    send_all(strict, "a1 a2 a3 a4")
+    (first,) = receive(strict)
+    assert receive(strict, most=10) == ()  # holds the others
+    assert ack(strict, *receipts([first]))
+    assert contents(receive(strict, most=2)) == ["a2", "a3"]
+
+
+def test_all_of_a_claim_have_to_be_settled(strict):
+    send_all(strict, "a1 a2 a3")
+    first, second = receive(strict, most=2)
+    assert ack(strict, *receipts([first]))
+    assert receive(strict) == ()
+    assert ack(strict, *receipts([second]))
+    assert contents(receive(strict)) == ["a3"]
+
+
+def test_a_message_that_waits_for_its_next_attempt_holds_the_later_ones(strict):
+    send_all(strict, "a1 a2")
+    (first,) = receive(strict)
+    do(strict, Nack("q", receipts([first]), 1_000, None))
+    assert receive(strict, now=T0 + 999) == ()
+    assert contents(receive(strict, most=10, now=T0 + 1_000)) == ["a1", "a2"]
+
+
+def test_a_lease_that_ends_gives_the_same_message_again(strict):
+    send_all(strict, "a1 a2")
+    receive(strict)
+    assert receive(strict, now=T0 + LEASE_MS - 1) == ()
+    assert contents(receive(strict, now=T0 + LEASE_MS)) == ["a1"]
+
+
+def test_a_release_gives_the_same_message_again(strict):
+    send_all(strict, "a1 a2")
+    (first,) = receive(strict)
+    do(strict, Release("q", receipts([first]), 0))
+    assert contents(receive(strict, most=10)) == ["a1", "a2"]
+
+
+def test_a_message_that_fails_for_good_lets_the_next_one_go(strict):
+    send_all(strict, "a1 a2", max_attempts=1)
+    (first,) = receive(strict)
+    do(strict, Nack("q", receipts([first]), None, None))
+    assert contents(receive(strict)) == ["a2"]
+
+
+def test_a_delayed_message_holds_only_those_that_were_sent_after_it(strict):
+    send_all(strict, "a1")
+    send_all(strict, "a2", delay_ms=1_000)
+    send_all(strict, "a3")
+    assert contents(receive(strict, most=10)) == ["a1"]
+    (only,) = receive(strict, now=T0 + LEASE_MS, most=10)[:1]
+    assert only.content == "a1"
+
+
+def test_removing_the_delayed_message_lets_the_later_ones_go(strict):
+    (delayed,) = send_all(strict, "a1", delay_ms=10_000)
+    send_all(strict, "a2")
+    assert receive(strict) == ()
+    do(strict, Delete("q", (delayed.id,)))
+    assert contents(receive(strict)) == ["a2"]
+
+
+def test_a_purge_forgets_what_is_held(strict):
+    send_all(strict, "a1 a2 a3")
+    receive(strict)
+    assert receive(strict) == ()
+    do(strict, Purge("q"))
+    send_all(strict, "a4")
+    assert contents(receive(strict)) == ["a4"]
+
+
+def test_messages_without_a_group_wait_for_nothing(strict):
+    send(strict, "x")
+    send(strict, "y")
+    assert contents(receive(strict)) == ["x"]
+    assert contents(receive(strict)) == ["y"]
+
+
+def test_what_was_held_is_ready_once_groups_are_no_longer_strict(strict):
+    send_all(strict, "a1 a2 a3")
+    receive(strict)
+    assert receive(strict, most=10) == ()
+    assert counted(strict)["q"].held == 2
+    configure(strict, group_order=None)
+    assert contents(receive(strict, most=10)) == ["a2", "a3"]
+
+
+def test_what_is_in_process_from_before_holds_its_group(engine):
+    send_all(engine, "a1 a2 a3")
+    first, second = receive(engine), receive(engine)
+    assert [contents(first), contents(second)] == [["a1"], ["a2"]]
+    configure(engine, group_order=GroupOrder.STRICT)
+    for done in (first, second):
+        assert receive(engine, most=10) == ()
+        assert ack(engine, *receipts(done))
+    assert contents(receive(engine, most=10)) == ["a3"]
+
+
+def test_a_lease_that_ended_is_not_extended_while_another_has_the_group(strict):
+    send_all(strict, "a1 a2")
+    (first,) = receive(strict, lease_ms=1_000)
+    later = T0 + 1_000
+    assert contents(receive(strict, now=later)) == ["a1"]
+    (end,) = do(strict, Extend("q", receipts([first]), 5_000), later)
+    assert end is None
+
+
+def test_an_ack_by_any_receipt_of_the_message(engine):
+    send(engine, "x")
+    (first,) = receive(engine, lease_ms=1_000)
+    (second,) = receive(engine, now=T0 + 1_000)
+    assert do(engine, Ack("q", receipts([first])), T0 + 1_000) == (False,)
+    assert do(engine, Ack("q", receipts([first]), claims=Claims.ANY), T0 + 1_000) == (True,)
+    assert do(engine, Ack("q", receipts([second])), T0 + 1_000) == (False,)
+
+
+def test_an_ack_only_while_the_lease_lasts(engine):
+    send(engine, "x")
+    (delivery,) = receive(engine, lease_ms=1_000)
+    wanted = Ack("q", receipts([delivery]), claims=Claims.LEASED)
+    assert do(engine, wanted, T0 + 1_000) == (False,)
+    (again,) = receive(engine, now=T0 + 1_000)
+    assert do(engine, Ack("q", receipts([again]), claims=Claims.LEASED), T0 + 1_001) == (True,)
