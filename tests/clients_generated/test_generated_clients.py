@@ -4,9 +4,7 @@ What a generator does not understand, or makes of the document that does not com
 """
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,14 +13,14 @@ from threading import Thread
 import pytest
 
 from forq_trio.http.forq_api.examples import ANSWERS
-from support.needs import lacks
-from support.real_server import RealServer, environment, real_server
+from support.foreign import SECONDS_MAX, go_caches, install, need, run
+from support.real_server import RealServer, real_server
 
 pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
-SECONDS_MAX = 500
+TESTS = "generated clients"
 LATER_QUEUE = {**ANSWERS["showQueue"], "level": "of_a_later_server"}
 OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
@@ -61,32 +59,6 @@ def later() -> Iterator[str]:
         thread.join()
 
 
-def need(program: str, package: str) -> str:
-    found = shutil.which(program)
-    if found is None:
-        lacks("generated clients", f"{program} (on Debian: apt install {package})")
-    return found
-
-
-def run(folder: Path, *command: str, **more: str) -> str:
-    """What a command writes; fails with that if the command does."""
-    done = started(folder, *command, **more)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
-
-
-def started(folder: Path, *command: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-
-
 def of_servers(server: RealServer, later: str) -> Mapping[str, str]:
     return {"FORQ_URL": server.url, "FORQ_LATER_URL": later}
 
@@ -100,12 +72,10 @@ def copy(language: str, tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(SECONDS_MAX)
 def test_a_typescript_client(server, later, tmp_path) -> None:
-    node, npm = need("node", "nodejs"), need("npm", "npm")
+    node, npm = need(TESTS, "node", "nodejs"), need(TESTS, "npm", "npm")
     folder = copy("typescript", tmp_path)
     cache = str(tmp_path / "npm")
-    installed = started(folder, npm, "install", "--no-audit", "--no-fund", npm_config_cache=cache)
-    if installed.returncode != 0:
-        lacks("generated clients", f"what npm installs: {installed.stderr[-300:]}")
+    install(TESTS, folder, npm, "install", "--no-audit", "--no-fund", npm_config_cache=cache)
     bin = folder / "node_modules" / ".bin"
     said = run(
         folder,
@@ -115,7 +85,7 @@ def test_a_typescript_client(server, later, tmp_path) -> None:
         "--output",
         "forq.d.ts",
     )
-    assert "warn" not in said.lower()
+    assert "warn" not in (said.stdout + said.stderr).lower()
     run(folder, str(bin / "tsc"), "--noEmit")
     run(folder, str(bin / "tsc"))
     run(folder, node, "built/smoke.js", **of_servers(server, later))
@@ -123,17 +93,10 @@ def test_a_typescript_client(server, later, tmp_path) -> None:
 
 @pytest.mark.timeout(SECONDS_MAX)
 def test_a_go_client(server, later, tmp_path) -> None:
-    go = need("go", "golang-go")
+    go = need(TESTS, "go", "golang-go")
     folder = copy("go", tmp_path)
-    caches = {
-        "GOCACHE": str(tmp_path / "build"),
-        "GOMODCACHE": str(tmp_path / "modules"),
-        "GOFLAGS": "-mod=mod -modcacherw",
-        "HOME": os.environ.get("HOME", str(tmp_path)),
-    }
-    installed = started(folder, go, "install", OAPI_CODEGEN, GOBIN=str(tmp_path / "bin"), **caches)
-    if installed.returncode != 0:
-        lacks("generated clients", f"what go installs: {installed.stderr[-300:]}")
+    caches = go_caches(tmp_path)
+    install(TESTS, folder, go, "install", OAPI_CODEGEN, GOBIN=str(tmp_path / "bin"), **caches)
     (folder / "forq").mkdir()
     generate = ["-generate", "types,client", "-package", "forq", "-o", "forq/forq.gen.go", "openapi.json"]
     run(folder, str(tmp_path / "bin" / "oapi-codegen"), *generate)
