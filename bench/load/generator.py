@@ -66,28 +66,48 @@ Scan = Callable[[bytes], tuple[Response, int] | None]
 
 
 class _Connection:
-    __slots__ = ("conversation", "receive", "received", "request", "send", "socket", "started_ns", "unsent")
+    __slots__ = (
+        "address",
+        "conversation",
+        "receive",
+        "received",
+        "request",
+        "send",
+        "socket",
+        "started_ns",
+        "unsent",
+    )
 
     def __init__(self, address: Address, conversation: Conversation) -> None:
-        self.socket = socket.create_connection(address)
+        self.address = address
+        self.conversation = conversation
+        self.started_ns = 0
+        self.request: Request
+        self.connect()
+
+    def connect(self) -> None:
+        self.socket = socket.create_connection(self.address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
         self.receive = self.socket.recv
         self.send = self.socket.send
-        self.conversation = conversation
         self.received = b""
         self.unsent = b""
-        self.started_ns = 0
-        self.request: Request
 
 
 class Load:
     """Connections to one server. Use as a context manager; `run` may be called several times in it."""
 
-    def __init__(self, address: Address, scan: Scan = scan_response) -> None:
-        """address: the server. scan: finds an answer at the beginning of bytes, in the server's protocol."""
+    def __init__(
+        self, address: Address, scan: Scan = scan_response, *, keeps_connections: bool = True
+    ) -> None:
+        """address: the server. scan: finds an answer at the beginning of bytes, in the server's protocol.
+
+        keeps_connections: False for a server that closes each connection after its answer.
+        """
         self._address = address
         self._scan = scan
+        self._keeps_connections = keeps_connections
         self._epoll = select.epoll()
         self._connections: dict[int, _Connection] = {}
         self._scheduled: list[tuple[int, int]] = []
@@ -204,10 +224,20 @@ class Load:
         except StopIteration:
             self._end(connection)
             return
+        if response is not None and not self._keeps_connections:
+            self._renew(connection)
         if request.due_ns and request.due_ns > perf_counter_ns():
             heappush(self._scheduled, (request.due_ns, connection.socket.fileno()))
         else:
             self._send(connection, request)
+
+    def _renew(self, connection: _Connection) -> None:
+        """Connect anew, since the server closes."""
+        del self._connections[connection.socket.fileno()]
+        connection.socket.close()
+        connection.connect()
+        self._connections[connection.socket.fileno()] = connection
+        self._epoll.register(connection.socket, select.EPOLLIN)
 
     def _wait_for_due(self, now_ns: int, end_ns: int) -> float:
         """Send requests that are due, then wait for an answer or the next due time; returns how long epoll may wait.

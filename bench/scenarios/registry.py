@@ -27,6 +27,7 @@ from bench.scenarios import (
     servers,
     snapshot,
     spark,
+    sqs,
     tail,
     workers,
     writes,
@@ -99,5 +100,6 @@ SCENARIOS: dict[str, Scenario] = {
         snapshot.held_snapshot, needs_own=True, durability="synchronous_commit=on"
     ),
     "servers": Scenario(servers.servers, needs_own=True, durability=BY_PEER),
+    "sqs": Scenario(sqs.sqs, needs_own=True, durability=BY_PEER),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

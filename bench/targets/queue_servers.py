@@ -167,7 +167,7 @@ def queue_server(kind: type[QueueServer], data_dir: Path) -> Iterator[QueueServe
         command = [program, *kind.options(address.port, Path(directory))]
         child = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL)
         try:
-            _wait_for(address, child)
+            wait_for(address, child)
             yield kind(address, _version(program, kind.asks_version))
         finally:
             child.terminate()
@@ -180,9 +180,11 @@ def _version(program: str, option: str) -> str:
     return found[0] if found else said.strip()
 
 
-def _wait_for(address: Address, child: subprocess.Popen[bytes]) -> None:
+def wait_for(
+    address: Address, child: subprocess.Popen[bytes], seconds_max: float = CONNECT_SECONDS_MAX
+) -> None:
     """Wait until somebody listens. These servers say nowhere that they do, so it is tried again."""
-    for _ in range(int(CONNECT_SECONDS_MAX * 20)):
+    for _ in range(int(seconds_max * 20)):
         try:
             socket.create_connection(address, 1.0).close()
             return

@@ -18,6 +18,7 @@ class Answering(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answer: Callable[[int], bytes] = lambda number: b"HTTP/1.1 204 No Content\r\n\r\n"
+        self.closes = False  # each connection, after its answer
         self.bodies: list[bytes] = []
         self.lock = threading.Lock()
 
@@ -41,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.bodies.append(body)
         answer = self.server.answer(number)
         self.wfile.write(answer)
-        self.close_connection = not answer
+        self.close_connection = not answer or self.server.closes
 
     def log_message(self, format: str, *args: object) -> None:
         pass

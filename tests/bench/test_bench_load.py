@@ -152,3 +152,13 @@ def test_arrivals_keep_to_their_timetable_however_late_they_are_asked_for():
     arrivals = Arrivals(rate=1_000)
     moments = [arrivals.next_ns() for _ in range(4)]
     assert [later - earlier for earlier, later in pairwise(moments)] == [1_000_000] * 3
+
+
+def test_a_server_that_closes_after_each_answer_is_connected_anew(answering):
+    answering.closes = True
+    series = Series("send")
+    with Load(answering.address, keeps_connections=False) as load:
+        load.add_all(repeating(post(series), 3) for _ in range(2))
+        load.run(LONG_SECONDS)
+    assert series.latency.count == 6
+    assert not series.errors

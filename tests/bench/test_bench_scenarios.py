@@ -56,6 +56,7 @@ ROWS = {
     "postgres-backlog": 1,
     "postgres-held-snapshot": 10,
     "servers": None,
+    "sqs": None,
     "peers": None,
 }
 
