@@ -49,11 +49,11 @@ class _Number(NamedTuple):
 
 
 _NUMBERS = {
-    "DelaySeconds": _Number(0, 900, 0),
+    "DelaySeconds": _Number(0, limits.SQS_DELAY_SECONDS_MAX, 0),
     "MaximumMessageSize": _Number(1_024, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX),
     "MessageRetentionPeriod": _Number(60, 1_209_600, 345_600),
-    "ReceiveMessageWaitTimeSeconds": _Number(0, 20, 0),
-    "VisibilityTimeout": _Number(0, 43_200, 30),
+    "ReceiveMessageWaitTimeSeconds": _Number(0, limits.SQS_WAIT_SECONDS_MAX, 0),
+    "VisibilityTimeout": _Number(0, limits.SQS_VISIBILITY_SECONDS_MAX, 30),
     "KmsDataKeyReusePeriodSeconds": _Number(60, 86_400, 300),
 }
 _IN_SETTINGS = {
@@ -71,13 +71,6 @@ _WORDS = {
 _TEXTS = ("Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId")
 SETTABLE = (*_NUMBERS, *_WORDS, *_TEXTS)
 READABLE = (*SETTABLE, *COUNTS, "QueueArn", "CreatedTimestamp", "LastModifiedTimestamp")
-
-
-class RedrivePolicyOfSqs(NamedTuple):
-    """Where messages go after so many receives."""
-
-    target: SqsQueue
-    max_receives: int
 
 
 class AttributeChange(NamedTuple):

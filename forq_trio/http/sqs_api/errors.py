@@ -30,7 +30,6 @@ INVALID_ATTRIBUTE_VALUE = Shape("InvalidAttributeValue", "InvalidAttributeValue"
 INVALID_PARAMETER = Shape("InvalidParameterValueException", "InvalidParameterValue")
 MISSING_PARAMETER = Shape("MissingRequiredParameterException", "MissingParameter")
 INVALID_RECEIPT = Shape("ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
-NOT_IN_FLIGHT = Shape("MessageNotInflight", _PREFIX + "MessageNotInflight")
 INVALID_CONTENTS = Shape("InvalidMessageContents", "InvalidMessageContents")
 RESOURCE_NOT_FOUND = Shape("ResourceNotFoundException", "ResourceNotFoundException", 404)
 OVER_LIMIT = Shape("OverLimit", "OverLimit", 403)

@@ -19,7 +19,6 @@ FIFO_SUFFIX = ".fifo"
 _DIGEST_DIGITS = 16
 _URLS_CACHED_MAX = 1_024
 _NAME = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(\.fifo)?")
-_REGION = re.compile(r"[a-z0-9-]{1,32}")
 _ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]{1,32}):([0-9]{12}):([^:]+)")
 _NAME_RULE = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 
@@ -66,13 +65,6 @@ class SqsQueue:
     def url(self, origin: str) -> str:
         """Its URL. origin: `http://host:port`, as the client wrote it, so that it can reach what it gets."""
         return f"{origin}/{self.account.number}/{self.name}"
-
-
-def check_region(region: str) -> str:
-    """Return the region of a signature, or of the settings; raise ValueError if it is none."""
-    if _REGION.fullmatch(region) is None:
-        raise ValueError(f"{region!r} is no region")
-    return region
 
 
 def new_queue(name: str | None, region: str, account: SqsAccount) -> SqsQueue:

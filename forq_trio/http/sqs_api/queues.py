@@ -5,7 +5,7 @@ from functools import partial
 
 import trio
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.attributes import (
@@ -82,7 +82,7 @@ class SqsQueues:
             await trio.lowlevel.checkpoint()
         else:
             self._check_source(queue, change.settings)
-            settings = _merged(settings_of_new(queue), change.settings)
+            settings = replace(settings_of_new(queue), **change.settings.given())
             tags = checked_tags(asked.tags or {}, queue)
             await self._changes.store(queue, settings, attributes=change.attributes, tags=tags)
         return QueueUrlAnswer(queue.url(origin))
@@ -199,9 +199,3 @@ class SqsQueues:
             return
         if not allows_redrive(self._broker.known.settings_of(str(target)).sqs, queue):
             raise invalid("RedrivePolicy", target, "The dead-letter queue does not allow this source queue.")
-
-
-def _merged(first: SettingsChange, then: SettingsChange) -> SettingsChange:
-    """Both changes; the second one wins."""
-    given = {name: value for name, value in asdict(then).items() if value is not UNSET}
-    return replace(first, **given)

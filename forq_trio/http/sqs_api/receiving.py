@@ -29,9 +29,6 @@ SYSTEM_ATTRIBUTES = (
     SOURCE,
 )
 IN_FLIGHT_MAX = 120_000
-_MESSAGES_MAX = 10
-_VISIBILITY_SECONDS_MAX = 43_200
-_WAIT_SECONDS_MAX = 20
 
 
 class SqsReceiving:
@@ -46,12 +43,14 @@ class SqsReceiving:
         """The messages. If the answer does not arrive they are released."""
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
         system = _system_names(asked)
-        most = in_range("MaxNumberOfMessages", asked.max_number_of_messages, 1, _MESSAGES_MAX, 1)
+        most = in_range("MaxNumberOfMessages", asked.max_number_of_messages, 1, limits.SQS_BATCH_MAX, 1)
         lease = None
         if asked.visibility_timeout is not None:
-            lease = in_range("VisibilityTimeout", asked.visibility_timeout, 0, _VISIBILITY_SECONDS_MAX, 0)
+            lease = in_range(
+                "VisibilityTimeout", asked.visibility_timeout, 0, limits.SQS_VISIBILITY_SECONDS_MAX, 0
+            )
         wait = in_range(
-            "WaitTimeSeconds", asked.wait_time_seconds, 0, _WAIT_SECONDS_MAX, self._wait_of(queue)
+            "WaitTimeSeconds", asked.wait_time_seconds, 0, limits.SQS_WAIT_SECONDS_MAX, self._wait_of(queue)
         )
         attempt = asked.receive_request_attempt_id
         if attempt is not None:

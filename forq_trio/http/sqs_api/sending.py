@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from msgspec.structs import asdict
+
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.batches import check_entries, failed
 from forq_trio.http.sqs_api.caller import SqsCaller
@@ -36,7 +38,6 @@ from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
 
 _SEQUENCE_DIGITS = 20
-_DELAY_SECONDS_MAX = 900
 _BATCH_BYTES_MAX = limits.SQS_MESSAGE_BYTES_MAX
 
 
@@ -67,7 +68,7 @@ class SqsSending:
         successful = []
         for (entry_id, entry, _), outcome in zip(accepted, outcomes, strict=True):
             try:
-                successful.append(SentEntry(*_values(_sent(queue, entry, outcome)), id=entry_id))
+                successful.append(SentEntry(**asdict(_sent(queue, entry, outcome)), id=entry_id))
             except SqsError as error:
                 failures.append(failed(entry_id, error))
         return SentBatchAnswer(successful, failures)
@@ -135,8 +136,8 @@ def _delay_ms(queue: SqsQueue, seconds: int | None) -> int | None:
     if queue.is_fifo and seconds:
         reason = "The request include parameter that is not valid for this queue type."
         raise invalid("DelaySeconds", seconds, reason)
-    if not 0 <= seconds <= _DELAY_SECONDS_MAX:
-        reason = f"DelaySeconds must be >= 0 and <= {_DELAY_SECONDS_MAX}."
+    if not 0 <= seconds <= limits.SQS_DELAY_SECONDS_MAX:
+        reason = f"DelaySeconds must be >= 0 and <= {limits.SQS_DELAY_SECONDS_MAX}."
         raise invalid("DelaySeconds", seconds, reason)
     return None if queue.is_fifo else seconds * limits.SECOND_MS
 
@@ -170,16 +171,6 @@ def _sent(queue: SqsQueue, asked: NewSqsMessage, outcome: Produced | ForqError) 
         md5_of_attributes(attributes) if attributes else None,
         md5_of_attributes(system) if system else None,
         sequence_text(outcome.sequence) if queue.is_fifo else None,
-    )
-
-
-def _values(sent: SentAnswer) -> tuple[str, str, str | None, str | None, str | None]:
-    return (
-        sent.message_id,
-        sent.md5_of_message_body,
-        sent.md5_of_message_attributes,
-        sent.md5_of_message_system_attributes,
-        sent.sequence_number,
     )
 
 

@@ -28,7 +28,6 @@ from forq_trio.model.commands import Claims
 from forq_trio.model.errors import MalformedReceipt
 from forq_trio.model.messages.types import Receipt
 
-_VISIBILITY_SECONDS_MAX = 43_200
 _EXPIRED = "The receipt handle has expired."
 _GONE = "Message does not exist or is not available for visibility timeout change."
 
@@ -135,7 +134,7 @@ def _receipt(handle: str | None) -> Receipt:
 def _visibility(asked: ChangeVisibilityRequest | VisibilityEntry) -> tuple[Receipt, int]:
     if asked.visibility_timeout is None:
         raise missing("VisibilityTimeout")
-    seconds = in_range("VisibilityTimeout", asked.visibility_timeout, 0, _VISIBILITY_SECONDS_MAX, 0)
+    seconds = in_range("VisibilityTimeout", asked.visibility_timeout, 0, limits.SQS_VISIBILITY_SECONDS_MAX, 0)
     return _receipt(asked.receipt_handle), seconds
 
 

@@ -8,7 +8,7 @@ of `forq queue set`, the form and the words of the admin UI and docs/reference/q
 settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.
 """
 
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -86,8 +86,7 @@ class QueueSettings(
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
         """These settings after `change`."""
-        given = msgspec.structs.asdict(change).items()
-        return replace(self, **{name: value for name, value in given if value is not UNSET})
+        return replace(self, **change.given())
 
 
 class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -108,6 +107,10 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     group_order: OrderInGroups | UnsetType | None = UNSET
     in_flight_max: InFlightMax | UnsetType | None = UNSET
     rate: RateOrNone = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The members that are not absent."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
 
 
 class SettingsOptions(TypedDict, total=False):
