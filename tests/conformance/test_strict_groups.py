@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model.commands import Ack, Claims, Delete, Extend, Nack, ProduceMany, Purge, Release
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.queues.setting_values import GroupOrder
+from forq_trio.model.queues.setting_values import GroupOrder, Rate, RatePer
 
 from .script import LEASE_MS, T0, ack, claim, configure, contents, counted, do, receipts, receive, run, send
 
@@ -62,6 +62,17 @@ def test_a_message_that_waits_for_its_next_attempt_holds_the_later_ones(strict):
     do(strict, Nack("q", receipts([first]), 1_000, None))
     assert receive(strict, now=T0 + 999) == ()
     assert contents(receive(strict, most=10, now=T0 + 1_000)) == ["a1", "a2"]
+
+
+def test_a_group_with_a_token_waits_for_what_is_in_process_and_for_nothing_else(engine):
+    rate = Rate(count=5, period_ms=1_000, per=RatePer.GROUP)
+    configure(engine, group_order=GroupOrder.STRICT, group_in_flight_max=2, rate=rate)
+    send_all(engine, "a1 a2")
+    (first,) = receive(engine)
+    run(engine, claim(most=1), now=T0 + 1_000)  # holds a2
+    assert run(engine, now=T0 + 1_000).next_due_ms == T0 + LEASE_MS
+    assert ack(engine, *receipts([first]), now=T0 + 1_000)
+    assert contents(receive(engine, now=T0 + 1_000)) == ["a2"]
 
 
 def test_a_lease_that_ends_gives_the_same_message_again(strict):

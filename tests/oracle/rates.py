@@ -67,6 +67,8 @@ def wake_limited(tx: Transaction) -> None:
         is_held = any(row.group == group for row in tx.state.of_queue(queue, Status.HELD))
         if rate is None or not is_held:
             continue
+        if tx.rules(queue).strict_groups and tx.state.in_process(queue, group):
+            continue
         is_full = bound is not None and tx.state.in_process(queue, group) >= bound
         if not (is_full and tokens(tx, (queue, group), rate)):
             wake_at_next_token(tx, (queue, group), rate)

@@ -100,7 +100,7 @@ class GroupLimit:
 
     def _is_open(self, group_id: str, row: ReadyRow) -> bool:
         """With strict groups: whether neither another claim nor an earlier message is in the way."""
-        if group_id not in self._mine and self._is_closed(group_id):
+        if group_id not in self._mine and self.is_closed(group_id):
             return False
         delayed = self._first_delayed(group_id)
         try:
@@ -108,7 +108,7 @@ class GroupLimit:
         except TypeError:
             return True  # a damaged message, which fails later, when it is delivered
 
-    def _is_closed(self, group_id: str) -> bool:
+    def is_closed(self, group_id: str) -> bool:
         """Whether another claim has messages of this group."""
         closed = self._closed.get(group_id)
         if closed is None:
@@ -169,7 +169,7 @@ class GroupLimit:
         is_behind = self._is_unholding or self._tx.freed.is_left((self.queue, group_id))
         if self.rate is None and not is_behind and not self.strict:
             return ()
-        if self.strict and group_id not in self._mine and self._is_closed(group_id):
+        if self.strict and group_id not in self._mine and self.is_closed(group_id):
             return ()
         left = min(self._left_now(group_id), most)
         if left <= 0:
@@ -227,7 +227,7 @@ class GroupLimit:
         """The held messages of a freed group that may become ready, and how many of the group may."""
         free = self.left(group_id, limits.DUE_BATCH_MAX + 1)
         if self.strict:  # the claim that gets it gets those behind it, too
-            free = 0 if self._is_closed(group_id) else min(free, 1)
+            free = 0 if self.is_closed(group_id) else min(free, 1)
         held = _held(self._tx, "select_held_of_group", self.queue, group_id, free) if free > 0 else ()
         return self._not_behind_delayed(group_id, held), free
 
@@ -344,6 +344,8 @@ def _wake_limited(tx: Transaction, group: Group) -> None:
     limit = GroupLimit(tx, queue)
     if limit.rate is None or not tx.counts.of(queue).held or not _held(tx, "select_held_of_group", *group, 1):
         return
+    if limit.strict and limit.is_closed(group_id):
+        return  # the end of what is in process frees it
     if not tokens(tx, group, limit.rate):
         wake(tx, group, next_token_ms(tx, group, limit.rate))
     elif limit.left(group_id, 1):
