@@ -71,6 +71,7 @@ from forq_trio.model.queues.bodies import QueueConfiguration as QueueConfigurati
 from forq_trio.model.queues.bodies import QueueHealth as QueueHealth
 from forq_trio.model.queues.bodies import QueueInfo as QueueInfo
 from forq_trio.model.queues.setting_values import BackOff as BackOff
+from forq_trio.model.queues.setting_values import Expiry as Expiry
 from forq_trio.model.queues.setting_values import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queues.setting_values import GroupOrder as GroupOrder
 from forq_trio.model.queues.setting_values import Order as Order

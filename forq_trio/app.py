@@ -34,7 +34,7 @@ from forq_trio.http.rejections import counting_refusals, counting_refused_heads,
 from forq_trio.http.request_log import logging_refusals, logging_refused_heads, logging_requests
 from forq_trio.http.router import Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
-from forq_trio.http.sqs_api import SqsAccount, sqs_routes
+from forq_trio.http.sqs_api import SqsAccount, answering_as_sqs, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.listeners import open_listeners
@@ -309,7 +309,8 @@ def _build_server(
 ) -> Server:
     """families: of what is served."""
     admit, handler = _build_handler(config, system, families)
-    refuse = counting_refusals(transport_answer, system.counters)
+    refuse = answering_as_sqs(transport_answer) if config.sqs_enabled else transport_answer
+    refuse = counting_refusals(refuse, system.counters)
     if config.log_level == "debug":
         admit, handler = logging_refused_heads(admit), logging_requests(handler)
         refuse = logging_refusals(refuse)

@@ -26,6 +26,8 @@ class Known:
     def __init__(self, writer: WriterActor, backends: Backends) -> None:
         self._writer = writer
         self._backends = backends
+        self._settings: Mapping[str, QueueSettings] = {}
+        self._targets: frozenset[str | None] = frozenset()  # the dead-letter queues that those settings name
 
     def queue_names(self) -> Sequence[str]:
         """All known queues by name; the list never changes, so it is safe to iterate over."""
@@ -121,9 +123,11 @@ class Known:
 
     def takes_dead_letters(self, queue: str) -> bool:
         """Whether a queue's name ends in -dlq, or another queue's settings send dead letters to it."""
-        return is_dead_letter_queue(queue) or any(
-            settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
-        )
+        settings = self._writer.snapshot().settings
+        if settings is not self._settings:  # a new mapping for each change
+            self._settings = settings
+            self._targets = frozenset([each.dead_letter_queue for each in settings.values()])
+        return is_dead_letter_queue(queue) or queue in self._targets
 
     def check_dead_letter_queue(self, queue: str) -> None:
         """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""

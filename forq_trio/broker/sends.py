@@ -98,6 +98,15 @@ class Sends(MessageMethods, BrokerBase):
                 results.append(None)
             except CallerError as error:
                 results.append(error)
+        return await self._store_across(messages, results, messages_max)
+
+    async def _store_across(
+        self,
+        messages: Sequence[tuple[str, NewMessage]],
+        results: list[Produced | ForqError | None],
+        messages_max: int | None = None,
+    ) -> list[Produced | ForqError]:
+        """Store messages in one commit; results: None for each that is not refused already."""
         queues = [queue for queue, _ in messages]
         await self._refuse_new_queues(queues, [message for _, message in messages], results)
         accepted = [each for each, result in zip(messages, results, strict=True) if result is None]

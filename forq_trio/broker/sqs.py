@@ -19,20 +19,20 @@ from forq_trio.model.sqs.types import SqsChange
 
 
 class SqsCalls(BrokerBase):
-    """Cancellation is that of `Broker`."""
+    """Cancelled, a command that the writer has taken is executed nevertheless."""
 
     async def store_message(self, queue: str, message: NewMessage) -> Produced:
-        """Store a message that is checked already."""
+        """Store a message that is checked already, or was when it was first sent."""
         backend = self._backends.of(queue)
         backend.check_message(message)
         if token_of_task() is not None:  # a send with the secret is spared the call
-            await name_queues(self._writer, queue)
+            await name_queues(self._writer, queue, message.dead_letter_queue)
         return await backend.execute(commands.Produce(queue, message))
 
     async def store_messages(
         self, queue: str, messages: Sequence[NewMessage]
     ) -> Sequence[Produced | ForqError]:
-        """`store_message` for many, in one commit; each is stored or refused alone."""
+        """`store_message` for many, all or none; the table of a bound queue may refuse some. Raises QueueFull."""
         backend = self._backends.of(queue)
         for message in messages:
             backend.check_message(message)
@@ -44,15 +44,15 @@ class SqsCalls(BrokerBase):
     async def change_sqs_queue(self, queue: str, change: SettingsChange, sqs: SqsChange) -> None:
         """Change the settings of a queue and what SQS says of it, in one commit; the queue exists from then on.
 
-        Raises InvalidSetting, TooManyQueues.
+        Raises InvalidSetting, TooManyQueues, and the errors of `WriterActor.execute`.
         """
-        command = commands.Configure(queue, check_change(queue, change), sqs)
-        await name_queues(self._writer, queue, change.dead_letter_queue or None)
-        if queue not in self._writer.snapshot().counts:  # with settings alone it would be in no list
-            for refusal in await self._writer.execute(commands.NameQueues((queue,), "")):
-                if refusal is not None:
-                    raise refusal
+        command = commands.Configure(queue, check_change(queue, change), sqs, token_of_task() or "")
+        await name_queues(self._writer, change.dead_letter_queue or None)
         await self._writer.execute(command)
+
+    def read_receipt(self, queue: str, text: str) -> Receipt:
+        """A receipt of a message of this queue. Raises MalformedReceipt."""
+        return self._backends.of(queue).parse_receipt(text)
 
     async def ack_claims(self, queue: str, receipts: Sequence[Receipt], claims: Claims) -> Sequence[bool]:
         """Acknowledge messages by receipts of these claims; False where there is no such message."""
@@ -64,6 +64,7 @@ class SqsCalls(BrokerBase):
         self, queue: str, receipts: Sequence[Receipt], lease_ms: int, claims: Claims
     ) -> Sequence[int | None]:
         """Extend leases by receipts of these claims; None where there is no such message."""
-        return await self._backends.of(queue).execute_in_parts(
+        ends = await self._backends.of(queue).execute_in_parts(
             receipts, lambda part: commands.Extend(queue, part, lease_ms, claims)
         )
+        return [end or None for end in ends]  # a table says False

@@ -16,6 +16,7 @@ from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
+from forq_trio.model.messages.attributes import described
 from forq_trio.model.messages.types import MessageInfo
 
 _LISTED = (
@@ -142,8 +143,8 @@ def edit(
     with connect(url) as client:
         edited = None
         if attributes or dropped:
-            original = client.dead_letter(queue, message_id).attributes or {}
-            kept = {name: value for name, value in original.items() if name not in dropped}
+            original = described(client.dead_letter(queue, message_id).attributes).attributes
+            kept = {each.name: each.text for each in original if each.name not in dropped}
             edited = kept | attributes
         copy = client.resubmit(
             queue, message_id, content=content, attributes=edited, target=target, remove=remove

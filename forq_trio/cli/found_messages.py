@@ -3,9 +3,11 @@
 from collections.abc import Sequence, Set
 from datetime import datetime
 
+from forq_trio.cli.attributes import type_of, value_of
 from forq_trio.cli.output import echo
 from forq_trio.model.dead_letters.searches import DeadLetterPage
 from forq_trio.model.logs.history import FinishedMessage, FinishedPage
+from forq_trio.model.messages.attributes import described
 from forq_trio.model.messages.types import MessageInfo
 from forq_trio.telemetry.words import counted
 
@@ -29,11 +31,14 @@ def print_message(
         value = getattr(message, member)
         if value not in (None, ""):
             print_line(label, moment(value) if member in times else str(value))
+    given = described(message.attributes)
+    for label, words in given.facts:
+        print_line(label.lower(), words)
     for failure in message.failures:
         reason = failure.reason or "(no reason given)"
         print_line(f"attempt {failure.attempt}", f"{moment(failure.at)}  {reason}")
-    for name, value in sorted((message.attributes or {}).items()):
-        print_line(f"attribute {name}", value)
+    for each in sorted(given.attributes, key=lambda each: each.name):
+        print_line(f"attribute {each.name}{type_of(each)}", value_of(each))
     echo()
     echo(message.content)
 

@@ -39,8 +39,9 @@ def show(queue: str, as_json: bool, url: str) -> None:
     """Show the settings of a queue, and whether each was set or is the default.
 
     \f
-    `source` is `set` for what somebody set, `default` for what holds without that. With `--json` an object with
-    `queue`, `settings` (what was set) and `effective` (what holds).
+    `source` is `set` for what somebody set, `default` for what holds without that, and the name of a dialect for what
+    its clients alone set, such as tags. With `--json` an object with `queue`, `settings` (what was set) and `effective`
+    (what holds).
     """
     with connect(url) as client:
         found = client.settings(queue)
@@ -55,7 +56,14 @@ def show(queue: str, as_json: bool, url: str) -> None:
         source = "default" if getattr(found.settings, name) is None else "set"
         value = FORMS[setting.kind].text(getattr(found.effective, name))
         rows.append((setting.option, value, source))
+    details = found.settings.details(queue)
+    if details is not None:
+        tags = [(f"tag {name}", text) for name, text in details.tags.items()]
+        said = [(label.lower(), text) for label, text in details.facts]
+        rows += [(label, text, details.dialect) for label, text in (*said, *tags)]
     print_table((Column("setting"), Column("value", CellKind.NAME), Column("source", spare=1)), rows)
+    for label, _ in details.documents if details is not None else ():
+        echo(f"{queue} has a {label.lower()}, which --json prints.", err=True)
     if found.settings.table is not None:
         echo(f"{queue} is bound to the table {found.settings.table.table}.", err=True)
     if found.effective.paused:

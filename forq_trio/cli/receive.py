@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from forq_trio.cli.attributes import type_of, value_of
 from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.names import QUEUE
@@ -16,6 +17,7 @@ from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
+from forq_trio.model.messages.attributes import described
 from forq_trio.model.messages.types import Delivery
 from forq_trio.telemetry.words import counted
 
@@ -205,5 +207,8 @@ def _details(message: Delivery, receipt: str | None) -> Iterator[str]:
         yield f"priority {message.priority}"
     if message.group is not None:
         yield f"group {message.group}"
-    for name, value in (message.attributes or {}).items():
-        yield f"{name}={value}"
+    given = described(message.attributes)
+    for label, words in given.facts:
+        yield f"{label.lower()} {words}"
+    for each in given.attributes:
+        yield f"{each.name}={value_of(each)}{type_of(each)}"

@@ -3,6 +3,7 @@
 import click
 
 from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import CliFailure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.names import ServerName
 from forq_trio.cli.options import duration_option, json_option, url_option
@@ -85,7 +86,11 @@ def create(
 
 
 def _exports(created: CreatedToken) -> str:
-    """Lines that set what Amazon's clients read."""
+    """Lines that set what Amazon's clients read. Raises CliFailure if the server made none."""
+    if created.access_key_id is None:
+        raise CliFailure(
+            f"the server makes no keys for clients of Amazon SQS; the token {created.name} is made and can be revoked"
+        )
     return f"export AWS_ACCESS_KEY_ID={created.access_key_id}\nexport AWS_SECRET_ACCESS_KEY={created.secret_access_key}"
 
 

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from forq_trio.model import limits
 from forq_trio.model.access.secrets import why_no_secret
+from forq_trio.model.amazon_names import ACCOUNT, REGION
 
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_-]{1,63})*\.?"
@@ -194,13 +195,13 @@ def _read_host_names(text: str) -> Names:
 
 
 def _check_account(text: str) -> str:
-    if re.fullmatch("[0-9]{12}", text) is None:
+    if re.fullmatch(ACCOUNT, text) is None:
         raise ValueError(f"{shown(text)} is not twelve digits")
     return text
 
 
 def _check_region(text: str) -> str:
-    if re.fullmatch("[a-z0-9-]{1,32}", text) is None:
+    if re.fullmatch(REGION, text) is None:
         raise ValueError(f"{shown(text)} is no region such as eu-west-1")
     return text
 

@@ -4,6 +4,8 @@ The cause follows from the status of the answer, so that no dialect has to know 
 for each request and a look-up for each error.
 """
 
+from collections.abc import Mapping
+
 from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.config import Refuse
 from forq_trio.telemetry.counters import Counters
@@ -53,10 +55,10 @@ def counting_refused_heads(admit: Admit, counters: Counters) -> Admit:
 def counting_refusals(refuse: Refuse, counters: Counters) -> Refuse:
     """`refuse`, with the rejections among the answers of the transport counted."""
 
-    def refuse_and_count(status: int, method: str, path: str) -> Response:
+    def refuse_and_count(status: int, method: str, path: str, headers: Mapping[bytes, bytes]) -> Response:
         cause = _BY_TRANSPORT.get(status)
         if cause is not None:
             counters.record_rejection(cause)
-        return refuse(status, method, path)
+        return refuse(status, method, path, headers)
 
     return refuse_and_count

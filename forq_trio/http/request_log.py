@@ -4,6 +4,7 @@ Duration includes the wait of a long poll. A request whose client disconnected i
 """
 
 import time
+from collections.abc import Mapping
 
 from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.config import Refuse
@@ -37,9 +38,9 @@ def logging_refused_heads(admit: Admit) -> Admit:
 def logging_refusals(refuse: Refuse) -> Refuse:
     """`refuse`, with the answers that it makes for the transport logged."""
 
-    def refuse_and_log(status: int, method: str, path: str) -> Response:
+    def refuse_and_log(status: int, method: str, path: str, headers: Mapping[bytes, bytes]) -> Response:
         log(LogEvent.REQUEST_ANSWERED, method=method, path=path, status=status)
-        return refuse(status, method, path)
+        return refuse(status, method, path, headers)
 
     return refuse_and_log
 

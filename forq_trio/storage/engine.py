@@ -12,7 +12,7 @@ it on each. Paths are below storage/, those of operations/ below storage/relatio
     sends, the bounds of a queue                           operations/send.py, operations/eviction.py
     the order in which messages are claimed                operations/claim.py
     receipts, acks, nacks, discards                        operations/settle.py
-    limits of a group, held messages                       operations/group_limit.py
+    limits of a group, held messages                       operations/group_limit.py, operations/unhold.py
     pause, limits in process, rates                        operations/rate_limit.py
     how many queues there may be                           relational/parts/counts.py
     keys: offers, and what waits behind one in process     operations/offers.py, operations/waiting.py
@@ -118,8 +118,8 @@ EVENT_KINDS = (
 class Deferred(Struct, frozen=True, gc=False):
     """The outcome of a command that has to run again in the next batch, because an allowance of this one was used up.
 
-    Either it did not run, or it is a claim that got nothing. done: the outcomes of its first parts, for a command that
-    has parts (`Traits.parts`); only the remaining ones run again.
+    Either it did not run, or it is a claim that got nothing, or a ForgetQueue that goes on. done: the outcomes of its
+    first parts, for a command that has parts (`Traits.parts`); only the remaining ones run again.
     """
 
     done: tuple[Any, ...] = ()

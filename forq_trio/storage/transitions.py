@@ -47,6 +47,7 @@ READY, PROCESSING, FAILED, DELAYED, HELD = map(int, Status)
 """Plain numbers, because members of an enumeration take longer to bind, compare and hash."""
 _STORED = tuple(map(int, Status))
 _HAS_RECEIPT = (PROCESSING, READY, HELD)
+"""In which a message may have a current receipt."""
 
 
 def _between(
@@ -79,7 +80,8 @@ def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
     """True if a change may bring a group below its limit: the message was ready or processing and no longer is.
 
     A claim only leads from one to the other, so it frees nothing. A delayed message for which others wait frees them if
-    it goes; if it becomes ready, its own delivery does. moved: the message goes to another queue or group.
+    it goes; if it becomes ready, its own delivery does. moved: the message goes to another queue or group, or may go to
+    another place in the claim order.
     """
     if source == DELAYED:
         return moved or target is None

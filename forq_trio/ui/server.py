@@ -10,7 +10,7 @@ need it.
 import errno
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import trio
@@ -52,7 +52,7 @@ _REASONS = {
 }
 
 
-def _refusal(status: int, method: str, path: str) -> Response:
+def _refusal(status: int, method: str, path: str, asked: Mapping[bytes, bytes]) -> Response:
     """The answer to a request that the application does not see."""
     headers = [(b"cache-control", b"no-store"), (b"content-security-policy", b"default-src 'none'")]
     if status == 503:
@@ -322,7 +322,7 @@ class _Connection:
 
     async def _refuse(self, status: int) -> None:
         """Answer, and read for a moment: a close with unread bytes would take the answer away from the client."""
-        answer = ResponseEncoder().encode(self._server.refuse(status, "", ""), CLOSE)
+        answer = ResponseEncoder().encode(self._server.refuse(status, "", "", {}), CLOSE)
         with trio.move_on_after(limits.UI_CLOSE_SECONDS_MAX):
             await self._stream.send_all(answer)
             if isinstance(self._stream, trio.SocketStream):

@@ -325,11 +325,14 @@ def losses(counts: QueueCounts, before: QueueRules, after: QueueRules) -> list[s
             f"The queue holds {format.size(counts.bytes)} and may hold {format.size(after.max_bytes)}: "
             "the next sends delete the oldest."
         )
-    if before.dead_letter_queue and not after.dead_letter_queue and counts.total:
-        found.append(
-            f"What fails or expires is deleted, not kept as a dead letter: {format.plural(counts.total, 'message')} "
-            "may do so."
-        )
+    ends = None
+    if before.dead_letter_queue and not after.dead_letter_queue:
+        ends = "fails or expires"
+    elif after.dead_letter_queue and after.deletes_expired and not before.deletes_expired:
+        ends = "expires"
+    if ends is not None and counts.total:
+        many = format.plural(counts.total, "message")
+        found.append(f"What {ends} is deleted, not kept as a dead letter: {many} may do so.")
     return found
 
 

@@ -21,7 +21,9 @@ def set_ones(settings: QueueSettings, rules: QueueRules) -> list[tuple[str, str,
         if value is None or (setting.name == "overflow" and is_bounded):
             continue
         words = value_words(setting, value)
-        if setting.name in _BOUNDS:
+        if setting.name == "max_attempts" and value >= setting.high:
+            words = "unbounded"
+        elif setting.name in _BOUNDS:
             words = f"{words}, then {overflow}"
         elif setting.name == "dead_letter_queue":
             words, queue = value or "none, they are deleted", value

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from forq_trio.model.outboxes.gauges import OUTBOX_GAUGES
 from forq_trio.outbox.backlog import Backlog
 from forq_trio.outbox.relay import Relay, RelayTarget
 from forq_trio.worker.source import Source
@@ -25,17 +26,8 @@ class WorkerOutbox:
         return relay
 
     def metrics(self, gauge: Callable[[str, str, float], GaugeT]) -> tuple[GaugeT, ...]:
-        """What waits in it, as gauges; the names are those of an embedded broker that relays one.
+        """What waits in it, as gauges.
 
         gauge: makes one of its name, text and value. It is given, because only who measures a worker has the library.
         """
-        return (
-            gauge(
-                "forq_outbox_waiting", "Messages in the outbox that are not relayed.", self.backlog.waiting
-            ),
-            gauge(
-                "forq_outbox_waiting_seconds",
-                "For how long the oldest of them has waited, as far as the worker has seen; 0 without one.",
-                self.backlog.oldest_seconds,
-            ),
-        )
+        return tuple(gauge(each.name, each.meaning, each.value(self.backlog)) for each in OUTBOX_GAUGES)

@@ -1,6 +1,7 @@
 """What the load generator says to servers of SQS, and what it reads from them."""
 
 from contextlib import nullcontext
+from hashlib import sha256
 from time import time
 
 import pytest
@@ -9,7 +10,7 @@ from bench.load.generator import Address
 from bench.load.sqs import Received, SqsApi, received
 from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.errors import SqsError
-from forq_trio.http.sqs_api.signature import check_signature, signature_of
+from forq_trio.http.sqs_api.signature import check_signature, check_time, signature_of
 
 API = SqsApi(Address("127.0.0.1", 9), ("AK", "secret"))
 MESSAGE = Received("handle", "hello")
@@ -52,9 +53,11 @@ def test_a_request_is_what_it_is_for_and_is_signed(raw, operation, body):
     request = request_of(raw)
     assert request.headers[b"x-amz-target"] == f"AmazonSQS.{operation}".encode()
     assert request.body.decode() == body
-    check_signature(request, signature_of(request), "secret", time())
+    signature, body_hash = signature_of(request), sha256(request.body).hexdigest()
+    check_time(signature, time())
+    check_signature(request, body_hash, signature, "secret")
     with pytest.raises(SqsError, match="does not match"):
-        check_signature(request, signature_of(request), "another", time())
+        check_signature(request, body_hash, signature, "another")
 
 
 def test_an_answer_has_messages_or_none():

@@ -126,6 +126,13 @@ def test_something_else_answers(connected: Forq, proxy: Proxy, answer: Answer, s
     assert sentence in outcome.err
 
 
+def test_a_server_that_makes_no_keys_for_clients_of_sqs(connected: Forq, proxy: Proxy):
+    proxy.spoiled.append(Answer(201, b'{"name": "shop", "token": "t"}'))
+    outcome = connected("token", "create", "shop", "--scope", "produce", "--sqs")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "the server makes no keys for clients of Amazon SQS; the token shop is made" in outcome.err
+
+
 @pytest.mark.parametrize(("status", "may_be_stored"), [(301, False), (404, False), (500, True), (502, True)])
 def test_whether_a_send_that_something_else_answers_is_stored(
     connected: Forq, proxy: Proxy, queue: str, status: int, may_be_stored: bool

@@ -37,7 +37,18 @@ from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.model.queues.settings import SettingsChange
 from support.by_id import BY_ID
 
-from .random_commands import CONTENTS, delays_ms, kinds, maybe, messages, offerings, parts, policy, schedules
+from .random_commands import (
+    CONTENTS,
+    delays_ms,
+    kinds,
+    kinds_of_claims,
+    maybe,
+    messages,
+    offerings,
+    parts,
+    policy,
+    schedules,
+)
 
 
 def one_of(*strategies):
@@ -70,9 +81,11 @@ sends = st.builds(
 claims = st.builds(Claim, queues, st.integers(3, 9), st.sampled_from((1_000, 40_000)), redrive_policy=policy)
 settlements = st.one_of(
     st.builds(Ack, any_queue, receipts),
+    st.builds(Ack, queues, receipts, claims=kinds_of_claims),
     st.builds(Nack, queues, receipts, maybe(0, 1_000), maybe("broke"), final=st.booleans()),
     st.builds(DiscardMessages, queues, receipts, st.just("no use")),
     st.builds(Extend, any_queue, receipts, st.sampled_from((0, 1_000, 40_000))),
+    st.builds(Extend, queues, receipts, st.sampled_from((0, 1_000, 40_000)), kinds_of_claims),
     st.builds(Release, queues, receipts, delays_ms),
 )
 moves = st.one_of(st.builds(Redrive, queues, ids, maybe("a", "b")), st.builds(Delete, queues, ids))

@@ -1,8 +1,8 @@
 """Random commands, for whoever wants to try them on an engine.
 
 What only an engine can give has stand-ins: `Receipt(n, 0)` is the receipt of the n-th delivery counted from the latest,
-a message id "n" is that of the n-th message sent, counted the same way, revision n is the n-th lowest before the last
-sequence; times are relative to the batch's.
+`Receipt(n, 1)` one of its message that no claim gave, a message id "n" is that of the n-th message sent, counted the
+same way, revision n is the n-th lowest before the last sequence; times are relative to the batch's.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from forq_trio.model.commands import (
     BindTable,
     ChangeRedrive,
     Claim,
+    Claims,
     Compact,
     Configure,
     Delete,
@@ -104,7 +105,10 @@ QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
 keys = st.sampled_from((SECRET, SECRET, Key("t", "a"), Key("u", "[ab]"), Key("v", "*")))
 queues = st.sampled_from((*SENT_TO, *SENT_TO, *QUEUES))
 sent_to = st.sampled_from(SENT_TO)
-stand_in_receipts = st.lists(st.builds(Receipt, st.integers(0, 9), st.just(0)), min_size=1, max_size=4)
+stand_in_receipts = st.lists(
+    st.builds(Receipt, st.integers(0, 9), st.sampled_from((0,) * 9 + (1,))), min_size=1, max_size=4
+)
+kinds_of_claims = st.sampled_from((Claims.CURRENT, *Claims))
 stand_in_ids = st.integers(0, 9).map(str)
 some_ids = st.lists(stand_in_ids, min_size=1, max_size=4).map(tuple)
 delays_ms = st.sampled_from((0, 1, 1_000, 30_000, 70_000))
@@ -205,8 +209,10 @@ steps = st.one_of(
     ),
 )
 settling = st.one_of(
-    st.builds(Ack, queues, stand_in_receipts.map(tuple)),
-    st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
+    st.builds(Ack, queues, stand_in_receipts.map(tuple), claims=kinds_of_claims),
+    st.builds(
+        Ack, st.none(), stand_in_receipts.map(tuple), claims=st.sampled_from((Claims.CURRENT, Claims.LEASED))
+    ),
     st.builds(Ack, queues, stand_in_receipts.map(lambda some: tuple(some[:1])), stand_in_ids),
     st.builds(AckById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(
@@ -219,7 +225,8 @@ settling = st.one_of(
     ),
     st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(DiscardMessages, queues, stand_in_receipts.map(tuple), st.sampled_from(("no use", "broke"))),
-    st.builds(Extend, st.one_of(st.none(), queues), stand_in_receipts.map(tuple), leases_ms),
+    st.builds(Extend, st.none(), stand_in_receipts.map(tuple), leases_ms),
+    st.builds(Extend, queues, stand_in_receipts.map(tuple), leases_ms, kinds_of_claims),
     st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
 )
 sending = st.one_of(

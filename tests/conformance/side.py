@@ -38,6 +38,8 @@ from .random_commands import QUEUES
 
 SentT = TypeVar("SentT", NewMessage, Offering)
 LINE = msgspec.json.Decoder(ExportedMessage)
+NO_SEQUENCE = 2**40
+"""That no message has: a receipt that no claim gave must not name one that is sent in its very batch."""
 
 
 class Side:
@@ -87,7 +89,7 @@ class Side:
             case _ if isinstance(command, (Resubmit, *BY_ID)):
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if receipts := getattr(command, "receipts", None):
-            changes["receipts"] = tuple(self._receipt(receipt.seq) for receipt in receipts)
+            changes["receipts"] = tuple(map(self._meant, receipts))
             if command.queue is not None and self.deliveries and receipts[0].seq < 8:
                 changes["queue"] = self._queue(receipts[0].seq, command.queue)
         if getattr(command, "message_id", None) is not None:
@@ -105,8 +107,12 @@ class Side:
             return otherwise
         return self.reader.queues_of([known[-1 - age]]).get(known[-1 - age], otherwise)
 
+    def _meant(self, stand_in: Receipt) -> Receipt:
+        receipt = self._receipt(stand_in.seq)
+        return Receipt(receipt.seq, stand_in.token) if stand_in.token else receipt
+
     def _receipt(self, age: int) -> Receipt:
-        return self.deliveries[-1 - age][1] if age < len(self.deliveries) else Receipt(1, age)
+        return self.deliveries[-1 - age][1] if age < len(self.deliveries) else Receipt(NO_SEQUENCE, age)
 
     def _queue(self, age: int, otherwise: str) -> str:
         """Mostly the queue that the message was delivered from: a wrong one would only ever be refused."""

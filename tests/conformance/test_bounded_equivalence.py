@@ -49,14 +49,14 @@ from forq_trio.model.commands import (
     StagePage,
     TrimHistory,
 )
-from forq_trio.model.queues.setting_values import Overflow
+from forq_trio.model.queues.setting_values import GroupOrder, Overflow
 from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import ACKED, CLEANED_UP
 from support.by_id import BY_ID
 from support.dealt import Dealt
 from support.effort import count, many_trials
 
-from . import long_commands
+from . import long_commands, strict_commands
 from .long_commands import (
     claims,
     evicting,
@@ -129,7 +129,7 @@ class OneByOne(EnginesAgree):
     unset: ClassVar[Sequence[str]]
     alone: ClassVar[Mapping[type, str]] = {}
     seen: ClassVar[Counter[str]] = Counter()
-    steps: ClassVar = (*EnginesAgree.steps[3:], *["do"] * 14)
+    steps: ClassVar = (*EnginesAgree.steps_of_any[3:], *["do"] * 14)
 
     @property
     def drawn(self):
@@ -212,7 +212,7 @@ class Plain(OneByOne, MovedAgrees):
     bounds = bounds(*(STEP_BOUNDS.keys() - {"EVICTED_MAX", "RUNS_STEP_MAX"}))
     long = long_commands.alone(*[sends, claims, settlements] * 2, moves, offers, removals)
     doing = long_commands.one_of(*[long] * 6, publications, together, together)
-    unset = "max_messages", "max_bytes", "group_in_flight_max", "rate", "max_attempts"
+    unset = "max_messages", "max_bytes", "group_in_flight_max", "group_order", "rate", "max_attempts"
     steps = (*MovedAgrees.steps[3:], *["consume"] * 5, *["do"] * 10)
 
 
@@ -238,7 +238,7 @@ class FullQueues(OneByOne):
 
     bounds = bounds("EVICTED_MAX", "STEP_BYTES_MAX")
     doing = long_commands.alone(evicting, *[sends] * 5, claims, settlements)
-    unset = "group_in_flight_max", "rate", "max_attempts"
+    unset = "group_in_flight_max", "group_order", "rate", "max_attempts"
     alone = {ProduceEach: "messages", RelayMessages: "messages", OfferMany: "offerings"}  # noqa: RUF012
 
     @initialize()
@@ -254,12 +254,12 @@ class Groups(OneByOne):
     settings = replace(SETTINGS, queue_ttl_ms=10**9, dlq_ttl_ms=10**9)
     bounds = bounds("DUE_BATCH_MAX", "CLAIM_FILTERED_MAX")
     doing = long_commands.alone(sends, sends, claims, claims, settlements, settlements, moves, limiting)
-    unset = "ttl_ms", "rate", "max_attempts"
+    unset: ClassVar = ("ttl_ms", "rate", "max_attempts", "group_order")
+    limited: ClassVar = SettingsChange(group_in_flight_max=1)
 
     @initialize()
     def limit(self):
-        one = SettingsChange(group_in_flight_max=1)
-        self.execute([Configure(queue, one) for queue in sorted({*SENT_TO})], {}, 0)
+        self.execute([Configure(queue, self.limited) for queue in sorted({*SENT_TO})], {}, 0)
 
     def adapted(self, command: Any) -> Any:
         command = super().adapted(command)
@@ -286,12 +286,30 @@ class Groups(OneByOne):
                 return command
 
 
+class StrictGroups(Groups):
+    """Groups that keep an order, of which many are freed at once.
+
+    A claim that gets the rest of its messages in another batch would be another claim: the filter is as large as ever.
+    """
+
+    bounds = bounds("DUE_BATCH_MAX")
+    doing = long_commands.alone(
+        *[sends] * 2,
+        *[claims] * 2,
+        *[settlements] * 2,
+        *[strict_commands.settlements, strict_commands.sends, strict_commands.claims],
+        *(moves, strict_commands.ordering),
+    )
+    unset = "ttl_ms", "rate", "max_attempts"
+    limited = SettingsChange(group_order=GroupOrder.STRICT)
+
+
 class Runs(OneByOne):
     """One schedule with many runs at once."""
 
     bounds = bounds("RUNS_STEP_MAX")
     doing = long_commands.alone(runs, claims, settlements)
-    unset = "rate", "group_in_flight_max"
+    unset = "rate", "group_in_flight_max", "group_order"
 
     def adapted(self, command: Any) -> Any:
         return replace(command, name="e") if isinstance(command, SCHEDULING) else super().adapted(command)
@@ -305,7 +323,7 @@ class Calm(PostgresAgrees):
         return Dealt(self.engines, self.random)
 
 
-@pytest.mark.parametrize("topic", [Plain, Finished, FullPages, FullQueues, Groups, Runs])
+@pytest.mark.parametrize("topic", [Plain, Finished, FullPages, FullQueues, Groups, StrictGroups, Runs])
 @many_trials
 def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch, topic):
     monkeypatch.setattr(MovedAgrees, "missed", 0, raising=False)
@@ -315,7 +333,7 @@ def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch
 
 
 @pytest.mark.tier2
-@pytest.mark.parametrize("topic", [Finished, FullQueues, Groups, Runs])
+@pytest.mark.parametrize("topic", [Finished, FullQueues, Groups, StrictGroups, Runs])
 @many_trials
 def test_so_it_does_on_postgres(monkeypatch, shared_database, topic):
     make_rough(monkeypatch, shared_database)

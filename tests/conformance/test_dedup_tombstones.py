@@ -11,12 +11,16 @@ from forq_trio.model.commands import (
     ProduceEach,
     ProduceMany,
     Purge,
+    RelayMessages,
     SweepKind,
 )
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.outboxes.types import RelayedMessage
 from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.storage.engine import DEFERRED
 
+from .engines import on_sql
 from .script import T0, ack, configure, counted, do, receive_one, redrive, run, send, send_dead_letter, sweep
 
 WINDOW_MS = 5_000
@@ -41,11 +45,6 @@ def purge(engine):
     assert do(engine, Purge("q")).count == 1
 
 
-def forget(engine):
-    acknowledge(engine)
-    assert do(engine, ForgetQueue("q"))
-
-
 def expire(engine):
     run(engine, now=T0 + 10)
 
@@ -56,11 +55,55 @@ def sweep_everything(engine):
         sweep(engine, kind, now=T0 + WINDOW_MS - 1)
 
 
-@pytest.mark.parametrize("end", [acknowledge, purge, forget, expire, sweep_everything])
+@pytest.mark.parametrize("end", [acknowledge, purge, expire, sweep_everything])
 def test_s7_the_id_outlives_the_message_and_is_free_on_time(engine, end):
     first = send(engine, deduplication_id="k", deduplication_window_ms=WINDOW_MS, ttl_ms=10)
     end(engine)
     assert held_for(engine, first)
+
+
+def test_a_forgotten_queue_takes_its_ids_with_it(engine):
+    send_unique(engine)
+    elsewhere = send_unique(engine, queue="other")
+    acknowledge(engine)
+    assert do(engine, ForgetQueue("q"))
+    again = send_unique(engine)
+    assert not again.duplicate
+    assert held_for(engine, again)
+    assert send_unique(engine, queue="other", now=T0 + WINDOW_MS - 1).id == elsewhere.id
+
+
+def test_a_queue_that_is_not_forgotten_remembers_its_ids(engine):
+    first = send_unique(engine)
+    assert do(engine, ForgetQueue("q")) is False
+    assert held_for(engine, first)
+
+
+def test_an_id_of_a_queue_that_is_forgotten_is_free_in_the_same_batch(engine):
+    """What the batch read of it before is forgotten, too."""
+    send_unique(engine)
+    acknowledge(engine)
+    message = NewMessage("x", deduplication_id="k", deduplication_window_ms=WINDOW_MS)
+    relayed = RelayMessages("o", 0, (RelayedMessage(1, "q", message),))
+    outcomes = run(engine, Produce("q", message), ForgetQueue("q"), relayed).outcomes
+    assert outcomes[0].duplicate
+    assert outcomes[1] is True
+    assert counted(engine)["q"].ready == 1
+
+
+@on_sql
+@pytest.mark.parametrize("bound", ["PURGE_BATCH_MAX", "COMMIT_MESSAGES_MAX"])
+def test_more_ids_than_a_batch_forgets(engine, monkeypatch, bound):
+    for key in ("a", "b", "c"):
+        send(engine, deduplication_id=key)
+        acknowledge(engine)
+    configure(engine, lease_ms=5)
+    monkeypatch.setattr(limits, bound, 2)
+    assert do(engine, ForgetQueue("q")) is DEFERRED
+    assert engine.snapshot().settings["q"].lease_ms == 5
+    assert do(engine, ForgetQueue("q")) is True
+    assert engine.snapshot().settings == {}
+    assert [send(engine, deduplication_id=key).duplicate for key in ("a", "b", "c")] == [False] * 3
 
 
 def test_s7_ids_that_are_remembered_do_not_count_as_messages(engine):

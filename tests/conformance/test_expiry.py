@@ -1,12 +1,14 @@
 """Time to live: contract F7."""
 
 from forq_trio.model.messages.types import REASON_EXPIRED, QueueCounts
+from forq_trio.model.queues.setting_values import Expiry
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, EngineSettings, Event
 
 from .script import (
     DAY_MS,
     T0,
     ack,
+    configure,
     contents,
     counted,
     has_no_message,
@@ -89,3 +91,20 @@ def test_f16_both_times_to_live_come_from_the_settings(make_engine):
     assert look(engine, produced.id, "q-dlq").expires_after == T0 + 8
     run(engine, now=T0 + 8)
     assert look(engine, produced.id, "q-dlq") is None
+
+
+def test_an_expired_message_is_deleted_where_its_queue_says_so(engine):
+    send(engine, "old")
+    send(engine, "names one", dead_letter_queue="grave")
+    send(engine, "other", queue="other")
+    configure(engine, expiry=Expiry.DELETE)
+    events = sorted(run(engine, now=T0 + DAY_MS).events, key=lambda event: event.queue)
+    assert events == [Event(MOVED_TO_DLQ, "other", 1, "expired"), Event(CLEANED_UP, "q", 2, "expired")]
+    assert {name for name, counts in counted(engine).items() if counts != QueueCounts()} == {"other-dlq"}
+
+
+def test_what_fails_is_a_dead_letter_although_what_expires_is_deleted(engine):
+    configure(engine, expiry=Expiry.DELETE)
+    produced = send(engine, max_attempts=1)
+    assert nack(engine, receive_one(engine)[1])
+    assert look(engine, produced.id, "q-dlq").status == "ready"

@@ -52,6 +52,7 @@ from support.heads import check_heads, small_heads
 from support.postgres import empty
 from support.rough import Rough
 
+from . import strict_commands
 from .random_commands import QUEUES, batches, claims, filters, queues
 from .script import T0
 from .side import Side, lines_of
@@ -104,6 +105,13 @@ STEPS = {
         "parked": st.dictionaries(queues, st.lists(claims, min_size=1, max_size=3), max_size=3),
         "later_ms": st.sampled_from((0, 0, 1, 999, 5_000)),
     },
+    "keep_order": {
+        "batch": strict_commands.batches,
+        "parked": st.dictionaries(
+            strict_commands.queues, st.lists(strict_commands.claims, min_size=1, max_size=3), max_size=2
+        ),
+        "later_ms": st.sampled_from((0, 0, 1, 999, 5_000)),
+    },
     "jump": {"ms": st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000))},
     "jump_to_due": {"early_ms": st.sampled_from((0, 1))},
     "search": {
@@ -140,7 +148,11 @@ class EnginesAgree(RuleBasedStateMachine):
 
     settings = SETTINGS
     drawn: ClassVar = STEPS
-    steps: ClassVar = (*["execute"] * 5, "jump", "jump_to_due", "search", "search_history", "list_messages")
+    steps_of_any: ClassVar = (
+        *["execute"] * 5,
+        *("jump", "jump_to_due", "search", "search_history", "list_messages"),
+    )
+    steps: ClassVar = (*steps_of_any, *["keep_order"] * 3)
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,6 +200,9 @@ class EnginesAgree(RuleBasedStateMachine):
             if isinstance(command, PurgeHistory | TrimHistory):
                 self.forgotten += outcome.count
         self.due_ms = due_ms
+
+    def keep_order(self, batch, parked, later_ms):
+        self.execute(batch, parked, later_ms)
 
     def check_due(self, found: int | None, expected: int | None) -> None:
         if expected is not None:
@@ -340,7 +355,8 @@ class MovedAgrees(EnginesAgree):
     """The same without a history, whose leases move messages into their pages; nothing that only looks changes that."""
 
     settings = msgspec.structs.replace(SETTINGS, history=False)
-    steps = (*EnginesAgree.steps, *["consume"] * 5, *["settle_by_id"] * 2)
+    # few groups: of a queue that had one, no messages are moved
+    steps = (*EnginesAgree.steps_of_any, *["consume"] * 5, *["settle_by_id"] * 2)
     missed: ClassVar[int]
 
     def open_engine(self) -> Engine:

@@ -9,8 +9,10 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
+    Ack,
     AckById,
     Cancel,
+    Claims,
     LeaseMessages,
     MoveBack,
     NackById,
@@ -22,7 +24,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import MessageInFlight
-from forq_trio.model.messages.types import QueueCounts, Status
+from forq_trio.model.messages.types import QueueCounts, Receipt, Status
 from forq_trio.storage.engine import DEFERRED
 from support.batches import looking
 
@@ -334,6 +336,17 @@ def test_who_names_many_waits_for_the_next_batch(engine, monkeypatch):
         assert rounds <= 8
     assert counted(engine)["q"] == QueueCounts()
     assert settle(engine).acknowledged == 1
+
+
+@pytest.mark.parametrize(
+    "named",
+    [AckById("q", "no such id"), Ack("q", (Receipt(1_000, 1), Receipt(1_000, 2)), claims=Claims.ANY)],
+    ids=["by id", "by receipt"],
+)
+def test_who_names_the_same_often_is_answered_at_once(engine, monkeypatch, sent, named):
+    monkeypatch.setattr(limits, "CONSUMER_MOVED_BACK_MESSAGES_MAX", 1)
+    outcomes = run(engine, named, named).outcomes
+    assert DEFERRED not in outcomes
 
 
 def test_the_group_limit_counts_them(make_engine, engine):

@@ -4,10 +4,12 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.access.types import SECRET, Key
-from forq_trio.model.commands import ForgetQueue, NameQueues, Publish, Purge, StagePage, SweepKind
+from forq_trio.model.commands import Configure, ForgetQueue, NameQueues, Publish, Purge, StagePage, SweepKind
 from forq_trio.model.errors import TooManyQueues
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.publishing.types import Stage
+from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.model.sqs.types import SqsChange
 from support.actors import T0
 
 from .script import counted, do, fail, run, send, sweep
@@ -60,6 +62,21 @@ def test_a_forgotten_queue_makes_space_for_another(engine):
     assert do(engine, ForgetQueue("a")) is True
     assert name(engine, "c", "d") == [None, TOO_MANY]
     run(engine, NameQueues(("x",), "other"), ForgetQueue("x"))
+    assert made(engine) == {"narrow": 2}
+
+
+def configure_for_sqs(engine, queue, made_by):
+    return do(engine, Configure(queue, SettingsChange(lease_ms=1), SqsChange(full_name="", at_ms=1), made_by))
+
+
+def test_queues_that_sqs_makes_count_too(engine):
+    for queue in ("a", "b", "a"):
+        assert configure_for_sqs(engine, queue, "narrow").lease_ms == 1
+    refused = configure_for_sqs(engine, "c", "narrow")
+    assert (type(refused), refused.message) == (TooManyQueues, TOO_MANY)
+    assert "c" not in engine.snapshot().settings
+    configure_for_sqs(engine, "c", "")
+    assert engine.snapshot().queue_names == ["a", "b", "c"]
     assert made(engine) == {"narrow": 2}
 
 

@@ -138,3 +138,16 @@ def test_a_message_that_a_copy_of_the_same_batch_evicted_is_gone(engine):
     assert gone is None
     assert look(engine, copied.id).content == "x"
     assert counted(engine) == {"a": QueueCounts(ready=1), "q": QueueCounts(ready=1)}
+
+
+def test_types_stay_where_other_values_fit_them(engine):
+    noted = '{"types":{"n":"Number","b":"Binary"},"sender":"shop"}'
+    original = send_dead_letter(engine, "text", attributes={"n": "1", "b": "AAAA", "AWS.SQS": noted})
+    edited = do(engine, Resubmit("q-dlq", original.id, attributes={"n": "2", "b": "no base64"}))
+    same = do(engine, Resubmit("q-dlq", original.id, content="other"))
+    assert look(engine, edited.id).attributes == {
+        "n": "2",
+        "b": "no base64",
+        "AWS.SQS": '{"types":{"n":"Number"},"sender":"shop"}',
+    }
+    assert look(engine, same.id).attributes["AWS.SQS"] == noted

@@ -1,8 +1,11 @@
 """What is set for a queue: kept member by member, in force at once, nothing stored where nothing is set."""
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Configure, Produce
+from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.settings import QueueSettings, SettingsChange, rules_of
+from forq_trio.model.sqs.policies import POLICY, labels_of
 from forq_trio.model.sqs.types import SqsChange, SqsDetails
 from forq_trio.storage.engine import Batch, EngineSettings
 from support.settings import EVERYTHING
@@ -53,6 +56,12 @@ def test_what_sqs_says_of_a_queue_is_no_setting(engine):
     assert engine.snapshot().settings == {"q": QueueSettings(sqs=details)}
 
 
+def test_a_queue_of_which_sqs_says_something_exists_from_then_on(engine, reader):
+    do(engine, Configure("q", SettingsChange(), SqsChange(full_name="", at_ms=1)))
+    assert engine.snapshot().queue_names == ["q"]
+    assert reader.queues().keys() == {"q"}
+
+
 def test_two_changes_of_what_sqs_says_are_both_done(engine):
     changes = [
         SqsChange(
@@ -64,6 +73,40 @@ def test_two_changes_of_what_sqs_says_are_both_done(engine):
     assert engine.snapshot().settings["q"].sqs == SqsDetails(
         full_name="long", created_at=1, modified_at=2, tags={"a": "1", "c": "3"}, attributes={"Policy": "{}"}
     )
+
+
+def permit(label, statement=()):
+    """Add a permission, or (None) remove it."""
+    made = None if statement is None else {"Sid": label, "Effect": "Allow"}
+    change = SqsChange(full_name="", at_ms=1, statements={label: made}, policy_id="one")
+    return Configure("q", SettingsChange(), change)
+
+
+def labels(engine):
+    details = engine.snapshot().settings["q"].sqs
+    return labels_of(details.attributes.get(POLICY, ""))
+
+
+def test_two_permissions_at_once_are_both_in_the_policy(engine):
+    run(engine, permit("a"), permit("b"))
+    assert labels(engine) == {"a", "b"}
+    run(engine, permit("a", None), permit("c"))
+    assert labels(engine) == {"b", "c"}
+    run(engine, permit("b", None), permit("c", None))
+    assert engine.snapshot().settings["q"].sqs.attributes == {}
+
+
+def test_a_policy_and_tags_have_bounds_however_many_changes_come_at_once(engine):
+    changes = [permit(f"{number}" * 80) for number in range(limits.SQS_ATTRIBUTE_BYTES_MAX // 80)]
+    outcomes = run(engine, *changes).outcomes
+    refused = [outcome for outcome in outcomes if isinstance(outcome, InvalidSetting)]
+    assert 0 < len(refused) < len(outcomes)
+    assert len(labels(engine)) == len(outcomes) - len(refused)
+    many = [{f"{first}{number}": "" for number in range(limits.SQS_TAGS_MAX)} for first in "ab"]
+    tagged = [Configure("q", SettingsChange(), SqsChange(full_name="", at_ms=1, tags=tags)) for tags in many]
+    _, second = run(engine, *tagged).outcomes
+    assert isinstance(second, InvalidSetting)
+    assert engine.snapshot().settings["q"].sqs.tags == many[0]
 
 
 def test_no_change_is_none(engine):

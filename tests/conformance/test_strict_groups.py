@@ -2,10 +2,24 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, Claims, Delete, Extend, Nack, ProduceMany, Purge, Release
+from forq_trio.model.commands import (
+    Ack,
+    Claims,
+    Configure,
+    Delete,
+    Extend,
+    LeaseMessages,
+    Nack,
+    OpenConsumer,
+    ProduceMany,
+    Purge,
+    Release,
+)
 from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
 from forq_trio.model.queues.setting_values import GroupOrder, Rate, RatePer
 
+from .keyed import offer
 from .script import LEASE_MS, T0, ack, claim, configure, contents, counted, do, receipts, receive, run, send
 
 
@@ -16,9 +30,9 @@ def strict(engine):
     return engine
 
 
-def send_all(engine, names, now=T0, **fields):
+def send_all(engine, names, now=T0, queue="q", **fields):
     messages = [NewMessage(name, group=name[0], **fields) for name in names.split()]
-    return do(engine, ProduceMany("q", tuple(messages)), now)
+    return do(engine, ProduceMany(queue, tuple(messages)), now)
 
 
 def test_a_claim_may_have_several_of_a_group_in_their_order(strict):
@@ -113,6 +127,27 @@ def test_removing_the_delayed_message_lets_the_later_ones_go(strict):
     assert contents(receive(strict)) == ["a2"]
 
 
+def test_an_offer_that_puts_a_delayed_message_behind_others_lets_them_go(strict):
+    for_later = {"group": "a", "delay_ms": 10_000}
+    offer(strict, "k", priority=1_000, **for_later)
+    send_all(strict, "a2")
+    assert receive(strict) == ()
+    offer(strict, "k", priority=0, **for_later)
+    assert contents(receive(strict)) == ["a2"]
+
+
+def test_an_offer_that_puts_the_first_message_behind_others_lets_them_go(strict):
+    send_all(strict, "a1")
+    (first,) = receive(strict)
+    offer(strict, "k", group="a", priority=1_000)
+    send_all(strict, "a3")
+    assert receive(strict, most=10) == ()
+    assert ack(strict, *receipts([first]))
+    send(strict, "x")
+    offer(strict, "k", "k", group="a", priority=0)
+    assert contents(receive(strict, most=3)) == ["a3", "x", "k"]
+
+
 def test_a_purge_forgets_what_is_held(strict):
     send_all(strict, "a1 a2 a3")
     receive(strict)
@@ -167,6 +202,51 @@ def test_an_ack_by_any_receipt_of_the_message(engine):
     assert do(engine, Ack("q", receipts([second])), T0 + 1_000) == (False,)
 
 
+def test_a_made_up_receipt_acknowledges_nothing_that_nobody_received(engine):
+    produced = send(engine, "x")
+    made_up = Receipt(produced.sequence, 1)
+    assert do(engine, Ack("q", (made_up,), claims=Claims.ANY)) == (False,)
+    assert do(engine, Extend("q", (made_up,), 1_000, Claims.ANY)) == (None,)
+    assert counted(engine)["q"].ready == 1
+
+
+@pytest.mark.parametrize("lease_ms", [0, 1_000])
+@pytest.mark.parametrize("delay_ms", [0, 1_000])
+def test_a_lease_that_has_ended_is_extended_by_no_receipt_of_any_claim(engine, delay_ms, lease_ms):
+    """The message is ready or delayed; a receipt of an earlier claim would still acknowledge it."""
+    send(engine, "x")
+    (first,) = receive(engine, lease_ms=1_000)
+    (second,) = receive(engine, now=T0 + 1_000)
+    assert do(engine, Nack("q", receipts([second]), delay_ms), T0 + 1_000) == (True,)
+    extend = Extend("q", receipts([first]), lease_ms, Claims.ANY)
+    assert do(engine, extend, T0 + 1_000) == (None,)
+    assert counted(engine)["q"].processing == 0
+    assert do(engine, Ack("q", receipts([first]), claims=Claims.ANY), T0 + 1_000) == (True,)
+
+
+def test_a_lease_is_extended_by_any_receipt_of_the_message(engine):
+    send(engine, "x")
+    (first,) = receive(engine, lease_ms=1_000)
+    receive(engine, now=T0 + 1_000, lease_ms=1_000)
+    extend = Extend("q", receipts([first]), 5_000, Claims.ANY)
+    assert do(engine, extend, T0 + 1_000) == (T0 + 6_000,)
+
+
+def test_an_earlier_receipt_acks_what_a_pipeline_has_leased_since(engine):
+    for name in "xyz":
+        send(engine, name)
+    given = receive(engine, most=3)
+    do(engine, Release("q", receipts(given)))
+    do(engine, OpenConsumer("q", "k", 60_000))
+    do(engine, LeaseMessages("q", "k", 1, 1, 9, 10**9))
+    assert counted(engine)["q"].processing == 3
+    assert do(engine, Ack("q", receipts(given[:1]))) == (False,)
+    assert do(engine, Ack("q", receipts(given[:2]), claims=Claims.ANY)) == (True, True)
+    (end,) = do(engine, Extend("q", receipts(given[2:]), 0, claims=Claims.ANY))
+    assert end == T0
+    assert contents(receive(engine, most=3)) == ["z"]
+
+
 def test_an_ack_only_while_the_lease_lasts(engine):
     send(engine, "x")
     (delivery,) = receive(engine, lease_ms=1_000)
@@ -174,3 +254,11 @@ def test_an_ack_only_while_the_lease_lasts(engine):
     assert do(engine, wanted, T0 + 1_000) == (False,)
     (again,) = receive(engine, now=T0 + 1_000)
     assert do(engine, Ack("q", receipts([again]), claims=Claims.LEASED), T0 + 1_001) == (True,)
+
+
+def test_the_groups_of_a_queue_whose_name_ends_in_fifo_are_strict(engine):
+    send_all(engine, "a1 a2 b1", queue="x.fifo")
+    assert contents(receive(engine, queue="x.fifo")) == ["a1"]
+    configure(engine, "x.fifo", lease_ms=1_000)
+    do(engine, Configure("x.fifo", None))
+    assert contents(receive(engine, most=10, queue="x.fifo")) == ["b1"]

@@ -1,4 +1,6 @@
-"""HTTP as a face: our own client, and Forq's four endpoints as any client would call them."""
+"""HTTP as a face: our own client, Forq's four endpoints as any client would call them, and operations of Amazon SQS."""
+
+from typing import Any
 
 import httpx
 
@@ -34,6 +36,16 @@ class HttpFace(Face):
         response = await self._http.post(f"/{queue}/messages/{message_id}/{verb}", headers=headers)
         if response.status_code != 204:
             raise error_of(response.json()["code"])
+
+    async def sqs(self, operation: str, **members: object) -> dict[str, Any]:
+        """An operation of Amazon SQS, on the same server: the members of its request and of its answer."""
+        response = await self._http.post(
+            self._http.base_url.copy_with(path="/"),
+            json=members,
+            headers={"X-Amz-Target": f"AmazonSQS.{operation}", "Content-Type": "application/x-amz-json-1.0"},
+        )
+        assert response.status_code == 200, response.text
+        return response.json() if response.content else {}
 
     async def look(self, queue="q", *, most=1, wait_ms=0) -> list[str]:
         wanted = {"max": most, "waitMs": wait_ms, "peek": True}

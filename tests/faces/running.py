@@ -11,6 +11,7 @@ from forq_trio import AsyncForqClient
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.router import Router
+from forq_trio.http.sqs_api import SqsAccount, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.listeners import open_listeners
@@ -34,10 +35,13 @@ KINDS = ("broker", "http")
 
 @asynccontextmanager
 async def open_face(
-    kind: str, url: str, durability: str = "normal", *, history: bool = False
+    kind: str, url: str, durability: str = "normal", *, history: bool = False, events: bool = False
 ) -> AsyncIterator[Face]:
-    """A face of a queue with Forq's settings, and a history or none. Hanging is the failure of a test, in real time."""
-    engine = open_engine(url, EngineSettings(history=history), durability)
+    """A face of a queue with Forq's settings, with the logs that are asked for.
+
+    Hanging is the failure of a test, in real time.
+    """
+    engine = open_engine(url, EngineSettings(history=history, events=events), durability)
     with real_deadline(REAL_SECONDS_MAX):
         async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
             if kind == "broker":
@@ -52,7 +56,12 @@ async def _http(system: System) -> AsyncIterator[HttpFace]:
     """A server on the loopback, and the clients that reach it."""
     errors: list[Exception] = []
     access = Access(SECRET, system.broker.keys, Throttle())
-    handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
+    account = SqsAccount("000000000000", "us-east-1")
+    routes = [
+        *forq_routes(system.broker, access, system.monitor),
+        *sqs_routes(system.broker, account, None, answer_error),
+    ]
+    handler = Router(routes, answer_error)
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"
     transport = httpx.AsyncHTTPTransport(

@@ -45,6 +45,16 @@ async def test_a_former_dead_letter_goes_to_the_queue_that_it_came_from(face: Fa
     assert (await face.take()).content == "x"
 
 
+async def test_so_does_one_from_a_queue_that_only_a_setting_makes_one_of_dead_letters(face: Face) -> None:
+    await face.configure(dead_letter_queue="graves", max_attempts=1)
+    sent = await face.send("x")
+    assert await face.nack((await face.take()).receipt) == [True]
+    assert await face.ack((await face.take("graves")).receipt, queue="graves") == [True]
+    (again,) = await face.methods.requeue_finished("graves", [sent.id])
+    assert isinstance(again, Produced)
+    assert (await face.take()).id == again.id
+
+
 async def test_what_was_sent_to_no_other_queue_stays(face: Face) -> None:
     assert await face.methods.requeue_finished("q", []) == []
     assert await face.has_nothing()

@@ -34,14 +34,16 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     queue, change = command.queue, command.change
     old = tx.state.settings.get(queue, QueueSettings())
     new = old.reset() if change is None else old.changed(change)
-    if command.sqs is not None:
-        new = msgspec.structs.replace(new, sqs=command.sqs.applied_to(old.sqs))
+    if command.details is not None:
+        new = new.with_details(command.details)
     if (refusal := bound_tables.check_settings_of_table(new)) is not None:
         raise refusal
     _set(tx, queue, new)
     named = new.dead_letter_queue
     if named and named != old.dead_letter_queue:
         tx.check_admitted(named)
+    if command.details is not None and (unnamed := tx.name(queue, command.made_by)) is not None:
+        raise unnamed
     changed = {name for name in QueueSettings.__struct_fields__ if getattr(new, name) != getattr(old, name)}
     if changed & {"group_in_flight_max", "rate", "group_order"}:
         tx.unheld.add(queue)
@@ -103,7 +105,7 @@ def purge(tx: Transaction, command: Purge) -> PurgeStep:
 
 @operation(ForgetQueue)
 def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
-    """Forget an empty queue with its rounds and settings, but not its deduplication ids."""
+    """Forget an empty queue with its rounds, settings and deduplication ids."""
     queue = command.queue
     if tx.state.of_queue(queue):
         return False
@@ -111,6 +113,7 @@ def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
     tx.state.makers.pop(queue, None)
     tx.state.grouped.discard(queue)
     tx.state.rounds = {key: position for key, position in tx.state.rounds.items() if key[0] != queue}
+    tx.state.first_sends = {key: first for key, first in tx.state.first_sends.items() if key[0] != queue}
     _set(tx, queue, QueueSettings())
     return True
 

@@ -42,7 +42,10 @@ def _settle_row(tx: Transaction, row: Row) -> None:
 
 
 def _expire(tx: Transaction, row: Row) -> None:
-    tx.dead_letter_or_delete(row, "expired", REASON_EXPIRED)
+    if tx.rules(row.queue).deletes_expired:
+        tx.clean_up(row, "expired")
+    else:
+        tx.dead_letter_or_delete(row, "expired", REASON_EXPIRED)
 
 
 def _recover(tx: Transaction, row: Row) -> None:

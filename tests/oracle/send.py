@@ -8,6 +8,7 @@ import uuid6
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
 from forq_trio.model.errors import ForqError, InvalidContent, QueueFull
+from forq_trio.model.messages.attributes import replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
 from forq_trio.model.queues.setting_values import Order, Overflow
@@ -58,7 +59,9 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         tx.clean_up(row, "deleted_by_user")
     copy = NewMessageWithDefaultBound(
         content=row.content if command.content is None else command.content,
-        attributes=row.attributes if command.attributes is None else command.attributes,
+        attributes=row.attributes
+        if command.attributes is None
+        else replaced(row.attributes, command.attributes),
         priority=row.priority,
         group=row.shown_group,
         ttl_ms=row.ttl_ms,

@@ -60,7 +60,9 @@ def nack_by_id(tx: Transaction, command: NackById) -> bool:
 @operation(Extend)
 def extend(tx: Transaction, command: Extend) -> Settled:
     return tuple(
-        _extend(tx, _current(tx, command.queue, receipt, claims=command.claims), command.lease_ms)
+        _extend(
+            tx, _current(tx, command.queue, receipt, claims=command.claims), command.lease_ms, command.claims
+        )
         for receipt in command.receipts
     )
 
@@ -82,7 +84,9 @@ def _current(
 ) -> Row | None:
     """The message that this receipt settles, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)
-    if row is None or (row.token != receipt.token and claims is not Claims.ANY):
+    if row is None:
+        return None
+    if row.token != receipt.token and (claims is not Claims.ANY or not row.attempts):
         return None
     if claims is Claims.LEASED and row.status is not Status.PROCESSING:
         return None
@@ -134,9 +138,9 @@ def _nack(
     return True
 
 
-def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
+def _extend(tx: Transaction, row: Row | None, lease_ms: int, claims: Claims) -> int | None:
     """Move the end of a lease; 0 ends it at once, without recording a failure."""
-    if row is None:
+    if row is None or (row.status is not Status.PROCESSING and claims is Claims.ANY):
         return None
     if lease_ms == 0:
         tx.end_lease(SHORTENED, row)

@@ -21,7 +21,7 @@ from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.engine import Event
 from forq_trio.storage.logs import outcome_of
 from forq_trio.storage.rules import Returned
-from forq_trio.storage.transitions import TRANSITIONS, frees_group
+from forq_trio.storage.transitions import TRANSITIONS, UPDATED, frees_group
 from oracle.lifecycle import log
 from oracle.state import Row, State
 
@@ -146,9 +146,8 @@ class Transaction:
         target = None if new is None else int(new.status)
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         if old is not None:
-            self._free_group(
-                old, target, moved=new is not None and (new.queue, new.group) != (old.queue, old.group)
-            )
+            elsewhere = new is not None and (new.queue, new.group) != (old.queue, old.group)
+            self._free_group(old, target, moved=elsewhere or change == UPDATED)
         if new is None:
             assert old is not None
             if self.state.defaults.history:

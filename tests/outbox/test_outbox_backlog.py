@@ -10,11 +10,13 @@ from prometheus_client import CollectorRegistry
 
 from forq_trio import Broker, Stopping, open_broker, outbox
 from forq_trio.embedded.metrics import BrokerCollector
+from forq_trio.jobs.outbox_gauges import OutboxGauges
 from forq_trio.model import limits
 from forq_trio.outbox import Relay
 from forq_trio.outbox.backlog import Backlog
 from forq_trio.worker import Worker
 from forq_trio.worker.metrics import measure
+from forq_trio.worker.outbox import WorkerOutbox
 
 WAITING, SECONDS = "forq_outbox_waiting", "forq_outbox_waiting_seconds"
 
@@ -123,6 +125,13 @@ async def test_what_is_set_aside_does_not_wait(shop, path) -> None:
             shop.execute("INSERT INTO forq_outbox (queue, message) VALUES ('orders', 'no message')")
         await relay.relay_all()
         assert (relay.set_aside, relay.backlog.waiting, relay.backlog.oldest_seconds) == (1, 0, 0)
+
+
+def test_a_broker_and_a_worker_have_the_same_gauges() -> None:
+    of_broker = [(family.name, family.meaning) for family in OutboxGauges().families()]
+    of_worker = WorkerOutbox("shop.db").metrics(lambda name, meaning, _: (name, meaning))
+    assert [name for name, _ in of_broker] == [WAITING, SECONDS]
+    assert list(of_worker) == of_broker
 
 
 async def test_the_metrics_of_a_broker_have_it(shop, path) -> None:

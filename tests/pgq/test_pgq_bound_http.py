@@ -1,10 +1,14 @@
 """A bound queue over HTTP: who may bind it, what the routes answer, what its page and the dialogs that bind it say."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
+import boto3
 import httpx
 import pytest
 import trio
+from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from forq_trio import ForqClient, Scope
 from forq_trio.model.errors import (
@@ -21,6 +25,7 @@ from forq_trio.worker import Job, Worker
 from pgq.conftest import locked
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, RealServer, real_server
+from support.sqs_messages import receive_all, sqs_client
 from support.ui_http import Markup, logged_in, until
 
 pytestmark = pytest.mark.process
@@ -68,6 +73,35 @@ def test_the_client_binds_and_what_it_sends_is_a_row(client, table, rows) -> Non
     client.unbind("http")
     with pytest.raises(QueueNotBound):
         client.bound_table("http")
+
+
+def test_clients_of_amazon_sqs_use_it_like_any_queue(server, client, table, rows) -> None:
+    client.bind("amazon", table)
+    number = {"n": {"DataType": "Number", "StringValue": "1"}}
+    with sqs_client(server.url) as sqs:
+        url = sqs.get_queue_url(QueueName="amazon")["QueueUrl"]
+        sent = [
+            sqs.send_message(QueueUrl=url, MessageBody='{"n": 1}', MessageAttributes=number)["MessageId"]
+            for _ in range(2)
+        ]
+        received = receive_all(sqs, url)
+        assert [each["MessageId"] for each in received] == sent
+        assert [each["MessageAttributes"] for each in received] == [number] * 2
+        entries = [
+            {"Id": str(seconds), "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": seconds}
+            for each, seconds in zip(received, (0, 60), strict=True)
+        ]
+        changed = sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+        assert [each["Id"] for each in changed["Successful"]] == ["0", "60"]
+        (again,) = receive_all(sqs, url)
+        assert again["MessageId"] == sent[0]
+        for each in (again, received[1]):
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+        with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
+            sqs.delete_message(QueueUrl=url, ReceiptHandle="no receipt")
+        with pytest.raises(ClientError, match="a table of pgq has no group"):
+            sqs.send_message(QueueUrl=url, MessageBody="{}", MessageGroupId="g")
+    assert [row["processed_at"] is not None for row in rows.all()] == [True, True]
 
 
 def test_what_is_wrong_with_a_table_is_told_over_http(client, table, rows) -> None:
@@ -129,6 +163,38 @@ def test_sasquatchs_endpoints_refuse_it_by_name(server, client, table, rows) -> 
     (row,) = rows.all()
     assert row["consumed_count"] == 0
     client.unbind("lots")
+
+
+def test_clients_of_sqs_receive_and_delete_rows(server, client, table, rows) -> None:
+    client.bind("emails", table)
+    for _ in range(2):
+        rows.add({})
+    made = boto3.client(
+        "sqs",
+        endpoint_url=server.url,
+        region_name="us-east-1",
+        aws_access_key_id="forq",
+        aws_secret_access_key=SECRET,
+        config=Config(retries={"max_attempts": 0}),
+    )
+    with closing(made) as sqs:
+        messages = sqs.receive_message(QueueUrl="emails", MaxNumberOfMessages=2)["Messages"]
+        entries = [
+            {"Id": str(number), "ReceiptHandle": each["ReceiptHandle"]}
+            for number, each in enumerate(messages)
+        ]
+        hidden = [{**each, "VisibilityTimeout": 60 + number} for number, each in enumerate(entries)]
+        changed = sqs.change_message_visibility_batch(QueueUrl="emails", Entries=hidden)
+        assert len(changed["Successful"]) == 2
+        sqs.delete_message(QueueUrl="emails", ReceiptHandle=entries[0]["ReceiptHandle"])
+        assert [row["processed_at"] is None for row in rows.all()].count(True) == 1
+        again = sqs.change_message_visibility_batch(QueueUrl="emails", Entries=hidden)
+        assert [each["Id"] for each in again["Failed"]] == ["0"]
+        assert len(sqs.delete_message_batch(QueueUrl="emails", Entries=entries)["Successful"]) == 2
+        with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
+            sqs.delete_message(QueueUrl="emails", ReceiptHandle="garbage")
+    assert [row["processed_at"] is None for row in rows.all()] == [False, False]
+    client.unbind("emails")
 
 
 async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client, table, rows) -> None:

@@ -15,6 +15,7 @@ from pyspark_forq.pipelines import dead_letters
 from pyspark_forq.pipelines.archive import archive
 from pyspark_forq.pipelines.replay import in_order, replay
 from spark.support import Server, running
+from support.sqs_messages import ATTRIBUTES, receive_all, sqs_client
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,20 @@ def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -
     named = replay(spark, "again", **asked, name="once-more", dry_run=True)
     assert (named.app, named.matched) == ("replay:once-more", {"done": 2})
     assert first.app != named.app
+
+
+@pytest.mark.tier2
+def test_messages_from_amazon_sqs_are_replayed_with_their_types(spark, server) -> None:
+    attributes = {name: ATTRIBUTES[name] for name in ("price", "seal")}
+    with sqs_client(server.url) as sqs:
+        url = sqs.create_queue(QueueName="amazon")["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=attributes, MessageGroupId="g1")
+        (message,) = receive_all(sqs, url)
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        assert replay(spark, "amazon", **server.options, source_queue="amazon").published == 1
+        (again,) = receive_all(sqs, url)
+    assert again["MessageAttributes"] == attributes
+    assert again["Attributes"]["MessageGroupId"] == "g1"
 
 
 @pytest.mark.tier2

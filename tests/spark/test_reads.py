@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pyspark_forq import reason_of
+from support.sqs_messages import PICTURE, STORED, send_typed, sqs_client
 
 ODD = ["", 'ä😀\u2028\0\\"', '{"json": [1, 2]}', "line\nline\r\n\ttab", "x" * 262_144, "é" * 131_072]
 
@@ -29,6 +30,23 @@ def test_a_snapshot_has_every_message_as_it_is(spark, shared, queue) -> None:
     assert rows[0].id == leased.id
     age = datetime.now(UTC) - rows[0].received_at.astimezone(UTC)
     assert timedelta(0) <= age < timedelta(hours=1)
+
+
+def test_attributes_from_amazon_sqs_have_their_bytes_in_base64_and_their_types_beside_them(
+    spark, shared, queue
+) -> None:
+    with sqs_client(shared.url) as sqs:
+        send_typed(sqs, sqs.create_queue(QueueName=queue)["QueueUrl"])
+    rows = snapshot(spark, shared, queue, includeAttributes="true")
+    (row,) = rows.selectExpr(
+        "attributes",
+        "unbase64(attributes['picture']) AS picture",
+        "CAST(attributes['weight'] AS DECIMAL(9,2)) AS weight",
+        "from_json(get_json_object(attributes['AWS.SQS'], '$.types'), 'map<string,string>') AS types",
+    ).collect()
+    assert {name: text for name, text in row.attributes.items() if name != "AWS.SQS"} == STORED
+    assert (bytes(row.picture), str(row.weight)) == (PICTURE, "5.50")
+    assert row.types == {"price": "Number.int", "weight": "Number", "seal": "Binary", "picture": "Binary.png"}
 
 
 def test_a_snapshot_is_read_in_parts(spark, shared, queue) -> None:

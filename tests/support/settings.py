@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from forq_trio.model.queues.setting_values import (
+    Expiry,
     ExponentialBackOff,
     GroupOrder,
     Order,
@@ -37,6 +38,7 @@ EXAMPLES = {
         (None, (1, 1_000), ExponentialBackOff(10, 3.0, 500, 0.5)),
     ),
     "dead_letter_queue": Example("graveyard", "graveyard", "{queue}-dlq", (None, "", "x", "a", "a-dlq")),
+    "expiry": Example(Expiry.DELETE, "delete", "dead-letter", (None, *Expiry)),
     "deduplication_window_ms": Example(3_600_000, "1h", "5m", (None, 1)),
     "max_messages": Example(100_000, "100000", "no limit", (None, 2, 4)),
     "max_bytes": Example(10_485_760, "10MiB", "no limit", (None, 6, 30)),

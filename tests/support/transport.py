@@ -17,7 +17,7 @@ from forq_trio.http.transport.server import Server
 ERROR_BODIES = {status: b'{"refused":%d}' % status for status in range(400, 600)}
 
 
-def refuse(status: int, method: str, path: str) -> Response:
+def refuse(status: int, *asked: object) -> Response:
     return Response(status, ERROR_BODIES[status])
 
 

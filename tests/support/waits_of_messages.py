@@ -423,6 +423,14 @@ def forgets_queues(world: World, n: int) -> Commands:
     return [ForgetQueue(queue) for queue in names(n)]
 
 
+@case(ForgetQueue)
+def forgets_queues_with_deduplication(world: World, n: int) -> Commands:
+    world.send(names(n), deduplication_id="d")
+    for queue in names(n):
+        world.run(Purge(queue))
+    return forgets_queues(world, n)
+
+
 # Tasks, tokens, sessions
 
 

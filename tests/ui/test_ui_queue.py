@@ -178,6 +178,16 @@ def test_settings_are_saved_with_units_and_every_mistake_keeps_what_was_typed(ad
     assert client.settings("orders").settings.lease_ms is None
 
 
+def test_a_fifo_queue_stays_one_and_the_field_says_why(admin, client) -> None:
+    client.configure("steps.fifo", lease_ms=1_000)
+    refused = admin.post("/queue/steps.fifo/settings", group_order="fair")
+    assert refused.status_code == 400
+    assert 'aria-describedby="e-group_order' in refused.text
+    assert "A queue whose name ends in .fifo has strict groups." in refused.text
+    assert client.settings("steps.fifo").effective.group_order == "strict"
+    client.reset_settings("steps.fifo")
+
+
 def test_the_remedy_of_a_short_lease_is_filled_in(admin, client) -> None:
     client.produce("orders", "x")
     assert 'value="1 min"' in admin.get("/queue/orders/settings", lease_ms="1 min")

@@ -33,6 +33,7 @@ FOR_DIALECTS = {
     "change_sqs_queue": "SQS: settings, attributes and tags in one commit",
     "ack_claims": "SQS: which receipts settle depends on the queue",
     "extend_claims": "the same",
+    "read_receipt": "SQS: receipts of tables are no UUIDs",
     "undeliver": "gives back without waiting what a consumer that disconnected did not get",
 }
 """What only the Broker has, with the reason. Other calls are on the objects that it fronts."""

@@ -101,7 +101,7 @@ def forqs_answer(refused: Refused, request: Request) -> Response:
     return _forqs_response(refused.status, refused.view, refused.headers)
 
 
-def transport_answer(status: int, method: str, path: str) -> Response:
+def transport_answer(status: int, method: str, path: str, headers: Mapping[bytes, bytes]) -> Response:
     """The answer where the transport itself refuses a request: a `transport.config.Refuse`."""
     code, meaning = TRANSPORT_CODES[status]
     respond = _forqs_response if is_forqs_path(path) else _response

@@ -1,7 +1,8 @@
 """Who may send a request: the key of its signature (model/access/signing_keys.py), or the server's own secret.
 
 A gate sees a request before its body, and the signature is over the body, too. So the gate only looks for a signature
-with a known key, and the endpoint checks it. Until then the request has the rights, and the share, of its address.
+of about now with a known key, and the endpoint checks it. Until then the request uses the share of its address; the
+endpoint gives it its rights before it does anything.
 """
 
 from time import time
@@ -13,7 +14,7 @@ from forq_trio.http.errors import ForeignSite, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.router import work_for
 from forq_trio.http.sqs_api.errors import UNKNOWN_KEY, SqsError
-from forq_trio.http.sqs_api.signature import Signature, check_signature, region_of, signature_of
+from forq_trio.http.sqs_api.signature import Signature, check_signature, check_time, region_of, signature_of
 from forq_trio.model.access.signing_keys import digest_start, signing_key
 from forq_trio.model.access.types import AccessToken, Scope
 
@@ -30,8 +31,8 @@ class SqsGate(Protocol):
 
     def __call__(self, request: Request) -> None: ...
 
-    def verify(self, request: Request) -> str:
-        """Give the request its rights; returns its region. Raises SqsError, Unauthorized, LockedOut."""
+    def verify(self, request: Request, body_hash: str) -> str:
+        """Give the request its rights; returns its region. body_hash: of its body. Raises SqsError, LockedOut."""
         ...
 
 
@@ -48,20 +49,21 @@ class SignatureGate:
     def __call__(self, request: Request) -> None:
         try:
             request.noted = signature = signature_of(request)
+            check_time(signature, time())
             found = self._find(signature.terms.key_id)
         except SqsError as error:
             self._refuse(request, error)
         if found is None:
             self._refuse(request, _unknown_key())
 
-    def verify(self, request: Request) -> str:
+    def verify(self, request: Request, body_hash: str) -> str:
         signature: Signature = request.noted
         found = self._find(signature.terms.key_id)
         if found is None:  # revoked since the gate
             self._refuse(request, _unknown_key())
         secret, token = found
         try:
-            check_signature(request, signature, secret, time())
+            check_signature(request, body_hash, signature, secret)
         except SqsError as error:
             self._refuse(request, error)
         self._failures.forget(request)
@@ -98,7 +100,7 @@ class UnsignedGate(LocalGate):
             raise ForeignSite
         super().__call__(request)
 
-    def verify(self, request: Request) -> str:
+    def verify(self, request: Request, body_hash: str) -> str:
         return region_of(request) or self._region
 
 

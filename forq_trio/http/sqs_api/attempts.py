@@ -1,5 +1,8 @@
 """ReceiveRequestAttemptId: a receive that is tried again within five minutes gets the same messages.
 
+It does so only if none of them was changed: each is still in process for the same receive, until the same time. So one
+that was deleted, given back or received again makes the attempt a new receive, whoever changed it.
+
 The receipts are in the memory of this process, so another server, or this one after a restart, answers like a new
 receive: then the messages are invisible until their leases end, as if no id had been given.
 """
@@ -7,14 +10,17 @@ receive: then the messages are invisible until their leases end, as if no id had
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.budgeted_cache import BudgetedCache
 from forq_trio.model.clock import machine_ms
+from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Delivery
 
-_ATTEMPT_MS = 5 * limits.MINUTE_MS
+_ATTEMPT_MS = limits.DEDUPLICATION_WINDOW_MS_DEFAULT  # of SQS, too, which has one interval for both
 _ATTEMPT_BYTES = 1_024  # of an attempt besides the texts of its messages
 
 
@@ -34,17 +40,39 @@ class Attempts:
         """Remember what an attempt got."""
         if attempt is None or not deliveries:
             return
-        size = _ATTEMPT_BYTES + sum(bytes_of(each.content, each.attributes) for each in deliveries)
-        self._known.put((queue, attempt), _Attempt(machine_ms(), tuple(deliveries)), size)
+        self._put(queue, attempt, _Attempt(machine_ms(), tuple(deliveries)))
+
+    def _put(self, queue: str, attempt: str, got: _Attempt) -> None:
+        size = sum(bytes_of(each.content, each.attributes) for each in got.deliveries)
+        self._known.put((queue, attempt), got, _ATTEMPT_BYTES + size)
 
     async def again(self, queue: str, attempt: str | None, lease_ms: int | None) -> list[Delivery] | None:
-        """What this attempt got before, if all of it can be extended; None for a new attempt."""
+        """What this attempt got before, with new leases; None for a new attempt, or if some of it was changed."""
         known = None if attempt is None else self._known.get((queue, attempt))
         if known is None or attempt is None:
             return None
-        if machine_ms() - known.at_ms <= _ATTEMPT_MS:
+        in_time = machine_ms() - known.at_ms <= _ATTEMPT_MS
+        if in_time and await self._are_unchanged(queue, known.deliveries):
             results = await self._broker.extend(queue, list(known.deliveries), lease_ms)
             if all(result.ok for result in results):
-                return list(known.deliveries)
+                ends = [result.lease_until or 0 for result in results]
+                got = [
+                    replace(each, lease_until=end) for each, end in zip(known.deliveries, ends, strict=True)
+                ]
+                self._put(queue, attempt, known._replace(deliveries=tuple(got)))
+                return got
         self._known.drop((queue, attempt))
         return None
+
+    async def _are_unchanged(self, queue: str, deliveries: Sequence[Delivery]) -> bool:
+        """Whether each message is in process as it was delivered. Read before anything is extended."""
+        for each in deliveries:
+            try:
+                found = await self._broker.message(queue, each.id)
+            except MessageNotFound:
+                return False
+            if (found.status, found.attempts) != ("processing", each.attempts):
+                return False
+            if found.lease_until != each.lease_until:
+                return False
+        return True

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
-
+from forq_trio.http.sqs_api.checks import FORBIDDEN
 from forq_trio.http.sqs_api.errors import (
     INVALID_ATTRIBUTE_NAME,
     INVALID_ATTRIBUTE_VALUE,
@@ -18,20 +17,21 @@ from forq_trio.http.sqs_api.errors import (
     invalid,
     shown,
 )
-from forq_trio.http.sqs_api.messages import FORBIDDEN
 from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue, queue_of_arn
 from forq_trio.model import limits
 from forq_trio.model.json_text import loads
 from forq_trio.model.messages.types import QueueCounts
-from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, GroupOrder
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, Expiry, Order
 from forq_trio.model.queues.settings import QueueRules, SettingsChange
+from forq_trio.model.sqs.policies import POLICY
 from forq_trio.model.sqs.types import SqsDetails
 
 ALL = "All"
-FIFO_ALONE = ("FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit")
-MESSAGE_BYTES_MAX = limits.SQS_MESSAGE_BYTES_MAX
-RECEIVES_MAX = 1_000
-SOURCES_MAX = 10
+_DEFAULTS_OF_FIFO = {
+    "ContentBasedDeduplication": "false",
+    "DeduplicationScope": "queue",
+    "FifoThroughputLimit": "perQueue",
+}
 _COUNT = re.compile(r"[0-9]{1,6}")
 COUNTS = (
     "ApproximateNumberOfMessages",
@@ -45,16 +45,16 @@ class _Number(NamedTuple):
 
     low: int
     high: int
-    default: int
+    default: int | None = None  # of a queue for which none was set; None: it is not shown then
 
 
 _NUMBERS = {
     "DelaySeconds": _Number(0, limits.SQS_DELAY_SECONDS_MAX, 0),
-    "MaximumMessageSize": _Number(1_024, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX),
+    "MaximumMessageSize": _Number(1_024, limits.SQS_MESSAGE_BYTES_MAX, limits.SQS_MESSAGE_BYTES_MAX),
     "MessageRetentionPeriod": _Number(60, 1_209_600, 345_600),
     "ReceiveMessageWaitTimeSeconds": _Number(0, limits.SQS_WAIT_SECONDS_MAX, 0),
     "VisibilityTimeout": _Number(0, limits.SQS_VISIBILITY_SECONDS_MAX, 30),
-    "KmsDataKeyReusePeriodSeconds": _Number(60, 86_400, 300),
+    "KmsDataKeyReusePeriodSeconds": _Number(60, 86_400),
 }
 _IN_SETTINGS = {
     "DelaySeconds": "delay_ms",
@@ -68,8 +68,8 @@ _WORDS = {
     "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
     "SqsManagedSseEnabled": ("true", "false"),
 }
-_TEXTS = ("Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId")
-SETTABLE = (*_NUMBERS, *_WORDS, *_TEXTS)
+_JSON = (POLICY, "RedrivePolicy", "RedriveAllowPolicy")
+SETTABLE = (*_NUMBERS, *_WORDS, *_JSON, "KmsMasterKeyId")
 READABLE = (*SETTABLE, *COUNTS, "QueueArn", "CreatedTimestamp", "LastModifiedTimestamp")
 
 
@@ -87,7 +87,7 @@ def read_attributes(
     settings: dict[str, Any] = {}
     others: dict[str, str] = {}
     for name, value in given.items():
-        if name not in SETTABLE or (name in FIFO_ALONE[1:] and not queue.is_fifo):
+        if name not in SETTABLE or (name in _DEFAULTS_OF_FIFO and not queue.is_fifo):
             raise _unknown(name)
         check_text(name, value)
         if name in _NUMBERS:
@@ -105,8 +105,8 @@ def read_attributes(
         elif name == "RedriveAllowPolicy":
             others[name] = _allow_policy(value, queue.account)
         else:
-            if name == "Policy" and value:
-                read_policy(value)
+            if name == POLICY and value:
+                _json_object(name, value)
             others[name] = value
     _check_fifo(given, queue)
     return AttributeChange(SettingsChange(**settings), others)
@@ -114,18 +114,15 @@ def read_attributes(
 
 def settings_of_new(queue: SqsQueue) -> SettingsChange:
     """The settings of a queue that is made with no attributes: those of SQS, not of the server."""
+    lengths: dict[str, Any] = {
+        member: (_NUMBERS[name].default or 0) * limits.SECOND_MS for name, member in _IN_SETTINGS.items()
+    }
     return SettingsChange(
-        delay_ms=_default_ms("DelaySeconds"),
-        ttl_ms=_default_ms("MessageRetentionPeriod"),
-        lease_ms=_default_ms("VisibilityTimeout"),
+        **lengths,
         max_attempts=limits.MAX_ATTEMPTS_MAX,
         dead_letter_queue=NO_DEAD_LETTERS,
-        group_order=GroupOrder.STRICT if queue.is_fifo else UNSET,
+        order=Order.FIFO,  # whatever the end of its name
     )
-
-
-def _default_ms(name: str) -> int:
-    return _NUMBERS[name].default * limits.SECOND_MS
 
 
 def show_attributes(
@@ -154,25 +151,23 @@ def _attributes(
     details: SqsDetails | None,
     queue_in_house: Callable[[str], SqsQueue | None],
 ) -> dict[str, str]:
-    seconds = {name: getattr(rules, member) // limits.SECOND_MS for name, member in _IN_SETTINGS.items()}
+    numbers = {name: number.default for name, number in _NUMBERS.items() if number.default is not None}
+    numbers |= {name: getattr(rules, member) // limits.SECOND_MS for name, member in _IN_SETTINGS.items()}
     found = {
         "QueueArn": queue.arn,
-        **{name: str(number) for name, number in seconds.items()},
-        "MaximumMessageSize": str(MESSAGE_BYTES_MAX),
-        "ReceiveMessageWaitTimeSeconds": "0",
+        **{name: str(number) for name, number in numbers.items()},
         "SqsManagedSseEnabled": "true",
     }
     if queue.is_fifo:
-        fifo = ("true", "false", "queue", "perQueue")
-        found |= dict(zip(FIFO_ALONE, fifo, strict=True))
+        found |= {"FifoQueue": "true"} | _DEFAULTS_OF_FIFO
     if details is not None:
         found["CreatedTimestamp"] = str(details.created_at // limits.SECOND_MS)
         found["LastModifiedTimestamp"] = str(details.modified_at // limits.SECOND_MS)
         found |= details.attributes
     target = queue_in_house(rules.dead_letter_queue) if rules.dead_letter_queue else None
     if target is not None:
-        policy = {"deadLetterTargetArn": target.arn, "maxReceiveCount": min(rules.max_attempts, RECEIVES_MAX)}
-        found["RedrivePolicy"] = json.dumps(policy)
+        receives = min(rules.max_attempts, limits.SQS_RECEIVES_MAX)
+        found["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": target.arn, "maxReceiveCount": receives})
     return found
 
 
@@ -180,16 +175,19 @@ def differing(given: Mapping[str, str], present: Mapping[str, str]) -> str | Non
     """The first attribute that has another value than the one given; None if all are equal."""
     for name, value in given.items():
         has = present.get(name, "")
-        if value != has and not (name == "RedrivePolicy" and value and has and _same_json(value, has)):
+        if value != has and (not value or not has or _meaning(name, value) != _meaning(name, has)):
             return name
     return None
 
 
-def _same_json(first: str, second: str) -> bool:
-    one, other = (_json_object("RedrivePolicy", text) for text in (first, second))
-    return {key: str(value) for key, value in one.items()} == {
-        key: str(value) for key, value in other.items()
-    }
+def _meaning(name: str, text: str) -> Any:
+    """What the value of an attribute says, however it is written."""
+    if name in _NUMBERS:
+        return int(text)
+    if name not in _JSON:
+        return text
+    found = _json_object(name, text)
+    return {key: str(value) for key, value in found.items()} if name == "RedrivePolicy" else found
 
 
 def _redrive_settings(text: str, queue: SqsQueue, exists: Callable[[SqsQueue], bool]) -> dict[str, Any]:
@@ -200,19 +198,20 @@ def _redrive_settings(text: str, queue: SqsQueue, exists: Callable[[SqsQueue], b
     if not isinstance(arn, str) or receives is None:
         raise invalid("RedrivePolicy", text, "Redrive policy does not contain mandatory attributes.")
     count = int(str(receives)) if _COUNT.fullmatch(str(receives)) else 0
-    if not 1 <= count <= RECEIVES_MAX:
+    if not 1 <= count <= limits.SQS_RECEIVES_MAX:
         raise invalid(
             "RedrivePolicy",
             text,
             f"Invalid value for maxReceiveCount: {shown(receives)}, valid values are from 1 to"
-            f" {RECEIVES_MAX} both inclusive.",
+            f" {limits.SQS_RECEIVES_MAX} both inclusive.",
         )
     target = queue_of_arn(arn, queue.account)
     if target is None or target.region != queue.region or not exists(target):
         raise invalid("RedrivePolicy", text, "Dead letter target does not exist.")
     if target.is_fifo != queue.is_fifo:
         raise invalid("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
-    return {"dead_letter_queue": target.house_name, "max_attempts": count}
+    # Elsewhere what expires is a dead letter, too. Amazon deletes it.
+    return {"dead_letter_queue": target.house_name, "max_attempts": count, "expiry": Expiry.DELETE}
 
 
 def _allow_policy(text: str, account: SqsAccount) -> str:
@@ -230,18 +229,16 @@ def _allow_policy(text: str, account: SqsAccount) -> str:
             text,
             "Amazon SQS can't create the redrive allow policy, as it is in an unsupported format.",
         )
-    if len(sources) > SOURCES_MAX:
-        raise invalid(
-            "RedriveAllowPolicy",
-            text,
-            f"Amazon SQS can't create the redrive allow policy, as it has more than {SOURCES_MAX} sources.",
-        )
+    most = limits.SQS_SOURCES_MAX
+    if len(sources) > most:
+        reason = f"Amazon SQS can't create the redrive allow policy, as it has more than {most} sources."
+        raise invalid("RedriveAllowPolicy", text, reason)
     return text
 
 
-def allows_redrive(target: SqsDetails | None, source: SqsQueue) -> bool:
-    """Whether the allow policy of a dead-letter queue lets `source` use it."""
-    text = "" if target is None else target.attributes.get("RedriveAllowPolicy", "")
+def allows_redrive(target: Mapping[str, str], source: SqsQueue) -> bool:
+    """Whether the allow policy among the attributes of a dead-letter queue lets `source` use it."""
+    text = target.get("RedriveAllowPolicy", "")
     if not text:
         return True
     policy = json.loads(text)
@@ -251,7 +248,7 @@ def allows_redrive(target: SqsDetails | None, source: SqsQueue) -> bool:
 
 
 def _check_fifo(given: Mapping[str, str], queue: SqsQueue) -> None:
-    """Raise SqsError where the name and the attribute FifoQueue contradict each other."""
+    """Raise SqsError for FifoQueue=false, which no queue may have."""
     said = given.get("FifoQueue")
     if said == "false":
         raise (
@@ -275,11 +272,6 @@ def check_text(name: str, text: str) -> None:
     """Raise SqsError for the value of an attribute that is too long, or that XML cannot show."""
     if len(text.encode()) > limits.SQS_ATTRIBUTE_BYTES_MAX or FORBIDDEN.search(text):
         raise _invalid(name)
-
-
-def read_policy(text: str) -> dict[str, Any]:
-    """The policy of a queue; raises SqsError."""
-    return _json_object("Policy", text)
 
 
 def _json_object(name: str, text: str) -> dict[str, Any]:

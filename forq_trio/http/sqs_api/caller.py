@@ -1,10 +1,8 @@
 """A request of SQS once its signature is checked, and what every operation does with it."""
 
-import itertools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
-from uuid import uuid4
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
@@ -63,12 +61,3 @@ class Undoable(NamedTuple):
 
     result: Wire
     undo: Callable[[], None]
-
-
-def new_request_id() -> str:
-    """The id of an answer, for logs of clients: a UUID of this process, counted up, because random ones cost more."""
-    return f"{_PROCESS}{next(_answers):012x}"
-
-
-_PROCESS = str(uuid4())[:-12]
-_answers = itertools.count(1)

@@ -10,15 +10,28 @@ from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue, queue_of_full_nam
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.model.sqs.policies import Statement
 from forq_trio.model.sqs.types import SqsChange, SqsDetails
 
 _NO_CHANGE = SettingsChange()
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_STATEMENTS: Mapping[str, Statement | None] = MappingProxyType({})
+
+
+def stored_details_of(broker: Broker, house_name: str) -> SqsDetails | None:
+    """The details of a queue; None if SQS never changed it."""
+    return broker.known.settings_of(house_name).sqs
+
+
+def attributes_of_queue(broker: Broker, house_name: str) -> Mapping[str, str]:
+    """The attributes of a queue that are no settings, as they were set."""
+    found = stored_details_of(broker, house_name)
+    return _NOTHING if found is None else found.attributes
 
 
 def details_of(broker: Broker, queue: SqsQueue) -> SqsDetails:
     """The details of a queue; of one that SQS never changed, none but the times: now."""
-    found = broker.known.settings_of(queue.house_name).sqs
+    found = stored_details_of(broker, queue.house_name)
     now = machine_ms()
     return (
         SqsDetails(full_name=_long_name(queue), created_at=now, modified_at=now) if found is None else found
@@ -53,8 +66,11 @@ class DetailChanges:
         attributes: Mapping[str, str] = _NOTHING,
         tags: Mapping[str, str] = _NOTHING,
         untagged: Collection[str] = (),
+        statements: Mapping[str, Statement | None] = _NO_STATEMENTS,
     ) -> None:
-        """Store changed details, and the settings that change with them. attributes: "" removes one.
+        """Store changed details, and the settings that change with them.
+
+        attributes: "" removes one. statements: of the policy, by their labels; None removes one.
 
         Raises SqsError.
         """
@@ -64,10 +80,16 @@ class DetailChanges:
             attributes=dict(attributes),
             tags=dict(tags),
             untagged=frozenset(untagged),
+            statements=dict(statements),
+            policy_id=f"{queue.arn}/SQSDefaultPolicy",
         )
-        known = self._broker.known.settings_of(queue.house_name).sqs
-        await self._budget.admit(queue.house_name, change.applied_to(known))
         try:
-            await self._broker.change_sqs_queue(queue.house_name, settings, change)
+            changed = change.applied_to(stored_details_of(self._broker, queue.house_name))
+            before = await self._budget.admit(queue.house_name, changed)
+            try:
+                await self._broker.change_sqs_queue(queue.house_name, settings, change)
+            except BaseException:
+                self._budget.restore(queue.house_name, before)
+                raise
         except InvalidSetting as error:
             raise SqsError(INVALID_ATTRIBUTE_VALUE, str(error)) from None

@@ -15,7 +15,8 @@ from forq_trio.model.holders import HOLDER, OWNER, Holder
 from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.sqs.types import SqsDetails
 
-_LOOKED_AT = 500  # queues between two checkpoints
+Usage = tuple[Holder, int]
+"""Whose share a queue's details use, and how many bytes of it."""
 
 
 class DetailsBudget:
@@ -24,27 +25,43 @@ class DetailsBudget:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._budget = Budget(limits.SQS_LONG_DETAILS_BYTES_MAX)
-        self._queues: dict[str, tuple[Holder, int]] = {}  # bytes of those that are long
+        self._queues: dict[str, Usage] = {}  # of those that are long
         self._counted = False  # whether those from before the start are among them
 
-    async def admit(self, queue: str, details: SqsDetails) -> None:
-        """Count details before they are stored. Raises SqsError if they are too long beside those of all queues."""
+    async def admit(self, queue: str, details: SqsDetails) -> Usage:
+        """Count details before they are stored; returns what was counted before, for `restore`.
+
+        Raises SqsError if they are too long beside those of all queues.
+        """
         size = _long_bytes(details)
         if size and not self._counted:
             self._counted = True
             await self._count()
-        if self._set(queue, HOLDER.get(), size):
-            return
-        await self._count()  # some queues may be gone
-        if not self._set(queue, HOLDER.get(), size):
-            self._set(queue, HOLDER.get(), _long_bytes(self._broker.known.settings_of(queue).sqs))
+        before = self._use(queue, size)
+        if before is None:
+            await self._count()  # some queues may be gone
+            before = self._use(queue, size)
+        if before is None:
             raise SqsError(OVER_LIMIT, "The policies and tags of all queues are too long together.")
+        return before
+
+    def restore(self, queue: str, before: Usage) -> None:
+        """Count again what was counted before details that were not stored."""
+        self._set(queue, *before)
+
+    def _use(self, queue: str, size: int) -> Usage | None:
+        """Have a queue use so many bytes of the caller's; returns what it used before. None if that is too much."""
+        before = self._queues.get(queue, (OWNER, 0))
+        if self._set(queue, HOLDER.get(), size):
+            return before
+        self.restore(queue, before)
+        return None
 
     async def _count(self) -> None:
         """Count what is stored: other clients delete queues, and other servers change them."""
         stored = self._broker.known.settings()
         for number, (queue, settings) in enumerate(stored.items()):
-            if number % _LOOKED_AT == 0:
+            if number % limits.SQS_QUEUES_LOOKED_AT == 0:
                 await trio.lowlevel.checkpoint()
             holder, _ = self._queues.get(queue, (OWNER, 0))
             self._set(queue, holder, _long_bytes(settings.sqs))

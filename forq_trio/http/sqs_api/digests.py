@@ -22,9 +22,8 @@ def md5_of_attributes(attributes: Mapping[str, AttributeValue]) -> str:
     for name, value in sorted(attributes.items(), key=lambda item: item[0].encode()):
         for part in (name.encode(), (value.data_type or "").encode()):
             digest.update(len(part).to_bytes(4, "big") + part)
-        is_binary = value.binary_value is not None
-        content = (
-            value.binary_value if value.binary_value is not None else (value.string_value or "").encode()
-        )
-        digest.update((_BINARY if is_binary else _STRING) + len(content).to_bytes(4, "big") + content)
+        kind, content = _BINARY, value.binary_value
+        if content is None:
+            kind, content = _STRING, (value.string_value or "").encode()
+        digest.update(kind + len(content).to_bytes(4, "big") + content)
     return digest.hexdigest()

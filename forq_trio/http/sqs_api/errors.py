@@ -30,12 +30,14 @@ INVALID_ATTRIBUTE_VALUE = Shape("InvalidAttributeValue", "InvalidAttributeValue"
 INVALID_PARAMETER = Shape("InvalidParameterValueException", "InvalidParameterValue")
 MISSING_PARAMETER = Shape("MissingRequiredParameterException", "MissingParameter")
 INVALID_RECEIPT = Shape("ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
+NOT_IN_FLIGHT = Shape("MessageNotInflight", _PREFIX + "MessageNotInflight")
 INVALID_CONTENTS = Shape("InvalidMessageContents", "InvalidMessageContents")
 RESOURCE_NOT_FOUND = Shape("ResourceNotFoundException", "ResourceNotFoundException", 404)
 OVER_LIMIT = Shape("OverLimit", "OverLimit", 403)
 UNSUPPORTED_OPERATION = Shape("UnsupportedOperation", _PREFIX + "UnsupportedOperation")
 UNKNOWN_OPERATION = Shape("UnknownOperationException", "InvalidAction")
 MALFORMED = Shape("SerializationException", "MalformedInput")
+TOO_LARGE = Shape("RequestEntityTooLargeException", "RequestEntityTooLarge", 413)
 INVALID_ADDRESS = Shape("InvalidAddress", "InvalidAddress")
 THROTTLED = Shape("RequestThrottled", "RequestThrottled", 403)
 ACCESS_DENIED = Shape("AccessDeniedException", "AccessDenied", 403)
@@ -61,6 +63,11 @@ class SqsError(Exception):
     def is_senders_fault(self) -> bool:
         return self.shape.status < 500
 
+    @property
+    def fault(self) -> str:
+        """Whose fault it is, as answers call it."""
+        return "Sender" if self.is_senders_fault else "Receiver"
+
 
 def no_such_queue() -> SqsError:
     """The queue of the request does not exist."""
@@ -77,6 +84,12 @@ def invalid(parameter: str, value: object, reason: str) -> SqsError:
     return SqsError(
         INVALID_PARAMETER, f"Value {shown(value)} for parameter {parameter} is invalid. Reason: {reason}"
     )
+
+
+def not_of_this_type(parameter: str, value: object) -> SqsError:
+    """A parameter that only FIFO queues have, or only standard ones."""
+    reason = "The request include parameter that is not valid for this queue type."
+    return invalid(parameter, value, reason)
 
 
 def shown(value: object) -> str:

@@ -1,13 +1,15 @@
 """The error of SQS for each error of the server."""
 
+from http import HTTPStatus
+
 from forq_trio.http.errors import ForeignSite, HttpError, LockedOut, UnknownEncoding
 from forq_trio.http.sqs_api.errors import (
     ACCESS_DENIED,
     INTERNAL_FAILURE,
     INVALID_PARAMETER,
     MALFORMED,
-    OVER_LIMIT,
     THROTTLED,
+    TOO_LARGE,
     UNAVAILABLE,
     UNKNOWN_KEY,
     Shape,
@@ -22,10 +24,15 @@ _SHAPES: dict[type[Exception], Shape] = {
     errors.TooManyQueues: ACCESS_DENIED,
     ForeignSite: ACCESS_DENIED,
     errors.WrongKey: UNKNOWN_KEY,
-    errors.QueueFull: OVER_LIMIT,
     UnknownEncoding: MALFORMED,
 }
 _RETRY = ((b"retry-after", b"%d" % limits.RETRY_SECONDS),)
+_FAILED = "The request failed because of an error of the server."
+_OF_TRANSPORT = {
+    413: (TOO_LARGE, "The request is longer than the server takes."),
+    500: (INTERNAL_FAILURE, _FAILED),
+    503: (UNAVAILABLE, "The server has no space for the request. Try again."),
+}
 
 
 def explain(error: Exception) -> SqsError:
@@ -46,5 +53,12 @@ def explain(error: Exception) -> SqsError:
             shape = INVALID_PARAMETER
     if shape is None:
         log(LogEvent.REQUEST_FAILED, exception=error)
-        return SqsError(INTERNAL_FAILURE, "The request failed because of an error of the server.")
+        return SqsError(INTERNAL_FAILURE, _FAILED)
     return SqsError(shape, str(error) or kind.__name__, headers)
+
+
+def refusal(status: int) -> SqsError:
+    """The answer where the transport refuses a request that was not read, with this status."""
+    known = MALFORMED._replace(status=status), f"The request was refused: {HTTPStatus(status).phrase}."
+    shape, text = _OF_TRANSPORT.get(status, known)
+    return SqsError(shape, text, _RETRY if status == 503 else ())

@@ -62,7 +62,6 @@ class JsonProtocol:
     @staticmethod
     def refuse(error: SqsError, request_id: str) -> Response:
         shape = error.shape
-        fault = "Sender" if error.is_senders_fault else "Receiver"
         return Response(
             shape.status,
             _encode({"__type": _NAMESPACE + shape.name, "message": error.message}),
@@ -70,7 +69,7 @@ class JsonProtocol:
             (
                 *error.headers,
                 (b"x-amzn-requestid", request_id.encode()),
-                (b"x-amzn-query-error", f"{shape.code};{fault}".encode()),
+                (b"x-amzn-query-error", f"{shape.code};{error.fault}".encode()),
             ),
         )
 

@@ -1,54 +1,29 @@
 """Messages of SQS as the rest of the server has them, and back.
 
 An attribute is stored as its text: a number as it was written, bytes in base64. What a text does not say is in one more
-attribute, EXTRA, in JSON: the types that are not `String`, and what the sender said besides. Its name begins as no
-sender's may, and other dialects show it as it is.
+attribute (model/sqs/attributes.py): the types that are not `String`, and what the sender said besides.
 """
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 
-import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
+from forq_trio.http.sqs_api.checks import check_characters
 from forq_trio.http.sqs_api.digests import md5_of_attributes, md5_of_text
-from forq_trio.http.sqs_api.errors import (
-    INVALID_CONTENTS,
-    INVALID_PARAMETER,
-    SqsError,
-    invalid,
-    missing,
-    shown,
-)
+from forq_trio.http.sqs_api.errors import INVALID_PARAMETER, SqsError, invalid, missing, shown
 from forq_trio.http.sqs_api.shapes import AttributeValue, NewSqsMessage, SqsMessage
 from forq_trio.model import limits
 from forq_trio.model.messages.types import Delivery
+from forq_trio.model.sqs.attributes import EXTRA, NO_EXTRA, Extra, bytes_of_text, fits, is_number, read_extra
 
-EXTRA = "AWS.SQS"
-ATTRIBUTES_MAX = 10
 ALL_NAMES = ("All", "ALL")  # the second is kombu's; Amazon takes it for attributes of the system
-FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _RESERVED = ("aws.", "amazon.")
 _TYPE = re.compile(r"(String|Number|Binary)(\.[\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]{1,249})?")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-_NUMBER_LENGTH_MAX = 256
 _TRACE_HEADER = "AWSTraceHeader"
 _ID = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}")
-
-
-class Extra(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is stored of a message besides the texts of its attributes."""
-
-    types: dict[str, str] = {}  # of the attributes that are no plain String
-    deduplication_id: str | None = None
-    trace_header: str | None = None
-    sender: str | None = None  # the name of the access token; None for the server's own secret
-
-
-_NO_EXTRA = Extra()
-_read_extra = msgspec.json.Decoder(Extra).decode
 
 
 def check_body(body: str | None) -> str:
@@ -61,11 +36,10 @@ def check_body(body: str | None) -> str:
 
 def check_attributes_of_message(attributes: Mapping[str, AttributeValue]) -> None:
     """Raise SqsError for an attribute that no message may have, or for too many."""
-    if len(attributes) > ATTRIBUTES_MAX:
-        raise SqsError(
-            INVALID_PARAMETER,
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{ATTRIBUTES_MAX}].",
-        )
+    most = limits.SQS_ATTRIBUTES_MAX
+    if len(attributes) > most:
+        text = f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{most}]."
+        raise SqsError(INVALID_PARAMETER, text)
     for name, value in attributes.items():
         _check_attribute(name, value)
 
@@ -98,13 +72,11 @@ def check_id(parameter: str, text: str) -> str:
 
 def stored_attributes(attributes: Mapping[str, AttributeValue], extra: Extra) -> dict[str, str] | None:
     """The attributes of a message as all dialects have them; None for none. extra: without types."""
-    if not attributes and extra == _NO_EXTRA:
+    if not attributes and extra == NO_EXTRA:
         return None
     types = {name: value.data_type or "" for name, value in attributes.items() if value.data_type != "String"}
     found = {name: _text_of(value) for name, value in attributes.items()}
-    if types or extra != _NO_EXTRA:
-        found[EXTRA] = msgspec.json.encode(msgspec.structs.replace(extra, types=types)).decode()
-    return found
+    return found | replace(extra, types=types).attributes()
 
 
 def trace_header(attributes: Mapping[str, AttributeValue]) -> str | None:
@@ -138,13 +110,7 @@ def view(delivery: Delivery, names: Sequence[str], attributes: dict[str, str]) -
 
 def extra_of(delivery: Delivery) -> Extra:
     """What is stored besides the attributes; nothing for a message that came another way."""
-    text = delivery.attributes.get(EXTRA)
-    if text is None:
-        return _NO_EXTRA
-    try:
-        return _read_extra(text)
-    except msgspec.DecodeError:
-        return _NO_EXTRA  # a sender of another dialect wrote it
+    return read_extra(delivery.attributes) or NO_EXTRA
 
 
 def _wanted(delivery: Delivery, names: Sequence[str]) -> dict[str, AttributeValue]:
@@ -161,11 +127,11 @@ def _wanted(delivery: Delivery, names: Sequence[str]) -> dict[str, AttributeValu
 
 
 def _value_of(text: str, data_type: str) -> AttributeValue:
-    if data_type.startswith("Binary"):
-        try:
-            return AttributeValue(data_type=data_type, binary_value=b64decode(text, validate=True))
-        except ValueError:
-            data_type = "String"  # a consumer's edit replaced the bytes
+    data = bytes_of_text(text, data_type)
+    if data is not None:
+        return AttributeValue(data_type=data_type, binary_value=data)
+    if _TYPE.fullmatch(data_type) is None or not fits(text, data_type):
+        data_type = "String"  # a sender of another dialect wrote it, or an edit replaced the value
     return AttributeValue(data_type=data_type, string_value=text)
 
 
@@ -197,35 +163,9 @@ def _check_attribute(name: str, value: AttributeValue) -> None:
     if isinstance(content, bytes):
         return
     check_characters(content)
-    is_number = len(content) <= _NUMBER_LENGTH_MAX and _NUMBER.fullmatch(content) is not None
-    if kind.startswith("Number") and not is_number:
+    if kind.startswith("Number") and not is_number(content):
         raise _invalid_parameter(f"Can't cast the value of message attribute '{name}' to a number.")
-
-
-def check_characters(text: str) -> None:
-    """Raise SqsError for characters that XML has not, or that UTF-8 cannot carry."""
-    if text.isascii() and text.isprintable():
-        return  # most texts, and sooner than the pattern
-    if FORBIDDEN.search(text) is not None:
-        raise _invalid_contents()
 
 
 def _invalid_parameter(message: str) -> SqsError:
     return SqsError(INVALID_PARAMETER, message)
-
-
-def _invalid_contents() -> SqsError:
-    return SqsError(
-        INVALID_CONTENTS,
-        "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | [#x20 to #xD7FF] | [#xE000 to #xFFFD]"
-        " | [#x10000 to #x10FFFF].",
-    )
-
-
-def in_range(parameter: str, value: int | None, low: int, high: int, default: int) -> int:
-    """Return a number of a request, or `default` for none; raise SqsError unless low <= value <= high."""
-    if value is None:
-        return default
-    if not low <= value <= high:
-        raise invalid(parameter, shown(value), f"Must be between {low} and {high}, if provided.")
-    return value

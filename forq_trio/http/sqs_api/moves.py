@@ -9,6 +9,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.caller import ANY_SCOPE, SqsCaller
+from forq_trio.http.sqs_api.checks import in_range
 from forq_trio.http.sqs_api.details import queue_in_house
 from forq_trio.http.sqs_api.errors import (
     INVALID_PARAMETER,
@@ -17,7 +18,6 @@ from forq_trio.http.sqs_api.errors import (
     SqsError,
     missing,
 )
-from forq_trio.http.sqs_api.messages import in_range
 from forq_trio.http.sqs_api.names import SqsQueue, queue_of_arn
 from forq_trio.http.sqs_api.shapes import (
     CancelMoveTaskRequest,
@@ -28,11 +28,11 @@ from forq_trio.http.sqs_api.shapes import (
     MoveTaskStarted,
     StartMoveTaskRequest,
 )
+from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.dead_letters.redrives import RedriveTask
 from forq_trio.model.errors import RedriveNotFound
 
-RATE_MAX = 500
 _TASKS_MAX = 10
 _STATUS = {
     "running": "RUNNING",
@@ -48,6 +48,7 @@ class SqsMoves:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._starting: set[str] = set()  # queues whose task is not stored yet
 
     async def start(self, caller: SqsCaller, asked: StartMoveTaskRequest) -> MoveTaskStarted:
         source = self._source(caller, asked.source_arn)
@@ -56,22 +57,26 @@ class SqsMoves:
         target = None
         if asked.destination_arn:
             target = self._queue(caller, asked.destination_arn, "DestinationArn", Scope.PRODUCE)
-        rate = None
-        if asked.max_number_of_messages_per_second is not None:
-            most = asked.max_number_of_messages_per_second
-            rate = in_range("MaxNumberOfMessagesPerSecond", most, 1, RATE_MAX, RATE_MAX)
-        if any(not task.ended for task in self._tasks(source)):
+        rate = asked.max_number_of_messages_per_second
+        if rate is not None:
+            in_range("MaxNumberOfMessagesPerSecond", rate, 1, limits.SQS_RATE_MAX, rate)
+        name = source.house_name
+        if name in self._starting or any(not task.ended for task in self._tasks(source)):
             raise SqsError(
                 UNSUPPORTED_OPERATION,
                 "There is already a task running. Only one active task is allowed for a source queue arn at a given"
                 " time.",
             )
-        task = await self._broker.redrive_tasks.start(
-            source.house_name,
-            target=None if target is None else target.house_name,
-            rate_per_second=rate,
-            started_by=caller.request.principal.key.name or None,
-        )
+        self._starting.add(name)
+        try:
+            task = await self._broker.redrive_tasks.start(
+                name,
+                target=None if target is None else target.house_name,
+                rate_per_second=rate,
+                started_by=caller.request.principal.key.name or None,
+            )
+        finally:
+            self._starting.discard(name)
         return MoveTaskStarted(task.id)
 
     async def cancel(self, caller: SqsCaller, asked: CancelMoveTaskRequest) -> MoveTaskCancelled:
@@ -81,12 +86,13 @@ class SqsMoves:
         source = (
             None if task is None else queue_in_house(self._broker, task.queue, caller.region, caller.account)
         )
-        if task is None or source is None or not caller.may(source, Scope.REDRIVE) or task.ended:
-            raise SqsError(RESOURCE_NOT_FOUND, "Task does not exist.")
+        may = source is not None and caller.may(source, Scope.REDRIVE)
+        if task is None or not may or not _is_move(task) or task.ended:
+            raise _no_such_task()
         try:
             ended = await self._broker.redrive_tasks.cancel(task.id)
         except RedriveNotFound:
-            raise SqsError(RESOURCE_NOT_FOUND, "Task does not exist.") from None
+            raise _no_such_task() from None
         return MoveTaskCancelled(ended.moved)
 
     async def tasks(self, caller: SqsCaller, asked: ListMoveTasksRequest) -> MoveTasksAnswer:
@@ -103,7 +109,7 @@ class SqsMoves:
     def _tasks(self, source: SqsQueue) -> list[RedriveTask]:
         """The tasks that move messages of this queue, the latest first."""
         found = self._broker.redrive_tasks.all(source.house_name)
-        return [task for task in found if task.action == "redrive" and not task.dry_run]
+        return [task for task in found if _is_move(task)]
 
     def _source(self, caller: SqsCaller, arn: str | None) -> SqsQueue:
         return self._queue(caller, arn, "SourceArn", Scope.REDRIVE)
@@ -122,6 +128,15 @@ class SqsMoves:
             text = f"The resource that you specified for the {parameter} parameter doesn't exist."
             raise SqsError(RESOURCE_NOT_FOUND, text)
         return queue
+
+
+def _is_move(task: RedriveTask) -> bool:
+    """Whether a task is one of SQS: it moves messages, and does not only count them."""
+    return task.action == "redrive" and not task.dry_run
+
+
+def _no_such_task() -> SqsError:
+    return SqsError(RESOURCE_NOT_FOUND, "Task does not exist.")
 
 
 def _view(task: RedriveTask, source: SqsQueue, arn_of: Callable[[str], str | None]) -> MoveTask:

@@ -2,7 +2,8 @@
 
 A queue `emails` of the server's own region is the queue `emails`. One of another region has the region before its name:
 `eu-west-1.emails`. No name of Amazon's has a point, except before `fifo`, so both can be told apart. A name that is too
-long for the rest of the server is cut there, and ends with some digits of its hash.
+long for the rest of the server is cut there, and ends with some digits of its hash. That of a FIFO queue ends in
+`.fifo` there, too, because that makes its groups strict.
 """
 
 import re
@@ -14,12 +15,13 @@ from urllib.parse import urlsplit
 
 from forq_trio.http.sqs_api.errors import INVALID_PARAMETER, SqsError, missing, no_such_queue
 from forq_trio.model import limits
+from forq_trio.model.amazon_names import ACCOUNT, REGION
+from forq_trio.model.queues.names import FIFO_SUFFIX, is_fifo_queue
 
-FIFO_SUFFIX = ".fifo"
 _DIGEST_DIGITS = 16
 _URLS_CACHED_MAX = 1_024
-_NAME = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(\.fifo)?")
-_ARN = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]{1,32}):([0-9]{12}):([^:]+)")
+_NAME = re.compile(rf"(?=.{{1,80}}\Z)[A-Za-z0-9_-]+({re.escape(FIFO_SUFFIX)})?")
+_ARN = re.compile(rf"arn:aws[a-z-]*:sqs:({REGION}):({ACCOUNT}):([^:]+)")
 _NAME_RULE = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 
 
@@ -52,11 +54,12 @@ class SqsQueue:
         if len(full) <= limits.QUEUE_NAME_LENGTH_MAX:
             return full
         digest = sha256(full.encode()).hexdigest()[:_DIGEST_DIGITS]
-        return f"{full[: limits.QUEUE_NAME_LENGTH_MAX - _DIGEST_DIGITS - 1]}.{digest}"
+        ending = f".{digest}{FIFO_SUFFIX if self.is_fifo else ''}"
+        return full[: limits.QUEUE_NAME_LENGTH_MAX - len(ending)] + ending
 
     @cached_property
     def is_fifo(self) -> bool:
-        return self.name.endswith(FIFO_SUFFIX)
+        return is_fifo_queue(self.name)
 
     @property
     def arn(self) -> str:

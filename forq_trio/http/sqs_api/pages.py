@@ -7,13 +7,11 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.caller import ANY_SCOPE, SqsCaller
+from forq_trio.http.sqs_api.checks import in_range
 from forq_trio.http.sqs_api.details import queue_in_house
 from forq_trio.http.sqs_api.errors import INVALID_PARAMETER, SqsError
-from forq_trio.http.sqs_api.messages import in_range
 from forq_trio.http.sqs_api.names import SqsQueue
-
-QUEUES_MAX = 1_000
-_LOOKED_AT = 500  # names between two checkpoints
+from forq_trio.model import limits
 
 
 async def page_of_queues(
@@ -26,12 +24,12 @@ async def page_of_queues(
     if token is not None and most is None:
         text = "MaxResults is a mandatory parameter when you provide a value for NextToken."
         raise SqsError(INVALID_PARAMETER, text)
-    size = in_range("MaxResults", most, 1, QUEUES_MAX, QUEUES_MAX)
+    size = in_range("MaxResults", most, 1, limits.SQS_QUEUES_MAX, limits.SQS_QUEUES_MAX)
     names = broker.known.queue_names()
     found: list[SqsQueue] = []
     start = 0 if token is None else bisect_left(names, token)
     for number in range(start, len(names)):
-        if number % _LOOKED_AT == 0:
+        if number % limits.SQS_QUEUES_LOOKED_AT == 0:
             await trio.lowlevel.checkpoint()
         queue = queue_in_house(broker, names[number], caller.region, caller.account)
         if queue is None or not caller.may(queue, *ANY_SCOPE) or not wanted(queue):

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from forq_trio.http.message import Request, Response
+from forq_trio.http.sqs_api.checks import FORBIDDEN
 from forq_trio.http.sqs_api.errors import (
     MALFORMED,
     QUEUE_DOES_NOT_EXIST,
@@ -23,10 +24,11 @@ from forq_trio.http.sqs_api.errors import (
     missing,
     shown,
 )
-from forq_trio.http.sqs_api.messages import FORBIDDEN
 from forq_trio.http.sqs_api.shapes import REQUESTS, Nothing, Wire
 
 _NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
+_DECLARATION = '<?xml version="1.0"?>\n'
+_SLICE_LENGTH = 16_384  # characters of a text; `&` becomes five bytes, others become up to four
 _FIELDS_MAX = 1_000  # ten messages with ten attributes each have 350
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _ORDINAL = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -75,33 +77,32 @@ class QueryProtocol:
             raise SqsError(MALFORMED, f"The request is not one of {operation}: {shown(error)}") from None
 
     @staticmethod
-    def parts(operation: str, result: Wire) -> Iterator[str]:
-        """The parts of an answer, such as its messages, each when it is asked for."""
+    def parts(operation: str, result: Wire, request_id: str) -> Iterator[bytes]:
+        """The parts of an answer, none of them long, each made when it is asked for."""
+        yield f'{_DECLARATION}<{operation}Response xmlns="{_NAMESPACE}">'.encode()
         if not isinstance(result, Nothing):
-            yield f"<{operation}Result>"
-            yield from _elements(result, operation)
-            yield f"</{operation}Result>"
+            yield f"<{operation}Result>".encode()
+            for element in _elements(result, operation):
+                yield element.encode()
+            yield f"</{operation}Result>".encode()
+        end = (
+            f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{operation}Response>"
+        )
+        yield end.encode()
 
     @staticmethod
-    def answer(operation: str, parts: Sequence[str], request_id: str) -> Response:
-        text = "".join(
-            (
-                f'<{operation}Response xmlns="{_NAMESPACE}">',
-                *parts,
-                f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{operation}Response>",
-            )
-        )
-        return _xml(200, text, request_id)
+    def answer(parts: Sequence[bytes], request_id: str) -> Response:
+        return _xml(200, b"".join(parts), request_id)
 
     @staticmethod
     def refuse(error: SqsError, request_id: str) -> Response:
-        fault = "Sender" if error.is_senders_fault else "Receiver"
         message = _NO_SUCH_QUEUE if error.shape is QUEUE_DOES_NOT_EXIST else error.message
         text = (
-            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>{fault}</Type><Code>{error.shape.code}</Code>'
-            f"<Message>{_text(message)}</Message><Detail/></Error><RequestId>{request_id}</RequestId></ErrorResponse>"
+            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>{error.fault}</Type><Code>{error.shape.code}</Code>'
+            f"<Message>{_escaped(message)}</Message><Detail/></Error><RequestId>{request_id}</RequestId>"
+            "</ErrorResponse>"
         )
-        return _xml(error.shape.status, text, request_id, error.headers)
+        return _xml(error.shape.status, (_DECLARATION + text).encode(), request_id, error.headers)
 
 
 def _unknown(operation: object) -> SqsError:
@@ -205,7 +206,7 @@ def _in_order(numbered: Any) -> Iterator[Any]:
 
 
 def _elements(value: Struct, operation: str) -> Iterator[str]:
-    """The members of an answer as XML; absent ones are left out."""
+    """The members of an answer as XML, in short pieces; absent ones are left out."""
     for field in fields(value):
         name, content = field.encode_name, getattr(value, field.name)
         if content is None or content == field.default:
@@ -213,25 +214,36 @@ def _elements(value: Struct, operation: str) -> Iterator[str]:
         if isinstance(content, dict):
             element, key, inner = _MAPS[name]
             for each, found in content.items():
-                yield f"<{element}><{key}>{_text(each)}</{key}>{_element(inner, found, operation)}</{element}>"
+                yield f"<{element}><{key}>{_escaped(each)}</{key}>"
+                yield from _element(inner, found, operation)
+                yield f"</{element}>"
         elif isinstance(content, list):
             element = f"{operation}ResultEntry" if name == "Successful" else _LISTS[name]
             for each in content:
-                yield _element(element, each, operation)
+                yield from _element(element, each, operation)
         else:
-            yield _element(name, content, operation)
+            yield from _element(name, content, operation)
 
 
-def _element(name: str, content: Any, operation: str) -> str:
+def _element(name: str, content: Any, operation: str) -> Iterator[str]:
     if isinstance(content, Struct):
-        return f"<{name}>{''.join(_elements(content, operation))}</{name}>"
+        yield f"<{name}>"
+        yield from _elements(content, operation)
+        yield f"</{name}>"
+        return
     if isinstance(content, bytes):
         content = msgspec.to_builtins(content)
     text = str(content).lower() if isinstance(content, bool) else str(content)
-    return f"<{name}>{_text(text)}</{name}>"
+    if len(text) <= _SLICE_LENGTH:
+        yield f"<{name}>{_escaped(text)}</{name}>"
+        return
+    yield f"<{name}>"
+    for start in range(0, len(text), _SLICE_LENGTH):
+        yield _escaped(text[start : start + _SLICE_LENGTH])
+    yield f"</{name}>"
 
 
-def _text(text: str) -> str:
+def _escaped(text: str) -> str:
     """A text in XML. A carriage return would be read as a line end, unless it is written as a number.
 
     XML has no way to write some characters, which messages of other dialects may have.
@@ -239,6 +251,7 @@ def _text(text: str) -> str:
     return escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), {"\r": "&#13;"})
 
 
-def _xml(status: int, text: str, request_id: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
-    body = f'<?xml version="1.0"?>\n{text}'.encode()
+def _xml(
+    status: int, body: bytes, request_id: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> Response:
     return Response(status, body, b"text/xml", (*headers, (b"x-amzn-requestid", request_id.encode())))

@@ -1,6 +1,7 @@
 """The operations on queues as a whole: made, listed, changed, tagged, purged, deleted."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 import trio
@@ -18,7 +19,12 @@ from forq_trio.http.sqs_api.attributes import (
     show_attributes,
 )
 from forq_trio.http.sqs_api.caller import ANY_SCOPE, SqsCaller
-from forq_trio.http.sqs_api.details import DetailChanges, queue_in_house
+from forq_trio.http.sqs_api.details import (
+    DetailChanges,
+    attributes_of_queue,
+    queue_in_house,
+    stored_details_of,
+)
 from forq_trio.http.sqs_api.errors import (
     ACCESS_DENIED,
     INVALID_ATTRIBUTE_VALUE,
@@ -50,7 +56,8 @@ from forq_trio.http.sqs_api.tags import checked_tags
 from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import machine_ms
-from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.errors import Overloaded, QueueNotEmpty
+from forq_trio.model.queues.names import default_dead_letter_queue
 from forq_trio.model.queues.settings import SettingsChange
 
 PURGE_REST_MS = limits.MINUTE_MS
@@ -66,11 +73,13 @@ class SqsQueues:
 
     async def create(self, caller: SqsCaller, asked: CreateQueueRequest) -> QueueUrlAnswer:
         """Make a queue, or find one whose attributes are those that are given."""
-        queue, origin = new_queue(asked.queue_name, caller.region, caller.account), caller.origin
+        origin = caller.origin  # first: it may refuse the Host
+        queue = new_queue(asked.queue_name, caller.region, caller.account)
         caller.check(queue, Scope.ADMIN, *(() if asked.attributes or asked.tags else (Scope.PRODUCE,)))
         if ((asked.attributes or {}).get("FifoQueue") == "true") != queue.is_fifo:
             text = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must"
             raise SqsError(INVALID_PARAMETER, f"{text} end with .fifo suffix and be 1 to 80 in length.")
+        # moto, in whose place this server may stand, takes a blank behind a name.
         given = {name.strip(): value for name, value in (asked.attributes or {}).items()}
         change = read_attributes(given, queue, partial(self._is_target, caller))
         if self._exists(queue):
@@ -90,10 +99,13 @@ class SqsQueues:
     async def delete(self, caller: SqsCaller, asked: QueueUrlRequest) -> Nothing:
         """Delete a queue with its messages."""
         queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
-        await self._broker.purge(queue.house_name)
-        await self._broker.delete_queue(queue.house_name)
-        self._purged_ms.pop(queue.house_name, None)
-        return Nothing()
+        for _ in range(limits.SQS_DELETE_TRIES):
+            await self._broker.purge(queue.house_name)
+            with suppress(QueueNotEmpty):  # somebody has sent a message since
+                await self._broker.delete_queue(queue.house_name)
+                self._purged_ms.pop(queue.house_name, None)
+                return Nothing()
+        raise Overloaded("messages are sent to the queue while it is deleted")
 
     async def url(self, caller: SqsCaller, asked: GetQueueUrlRequest) -> QueueUrlAnswer:
         await trio.lowlevel.checkpoint()
@@ -145,7 +157,11 @@ class SqsQueues:
         self._purged_ms[queue.house_name] = now_ms
         while now_ms - self._purged_ms[first := next(iter(self._purged_ms))] >= PURGE_REST_MS:
             del self._purged_ms[first]
-        await self._broker.purge(queue.house_name)
+        try:
+            await self._broker.purge(queue.house_name)
+        except BaseException:
+            self._purged_ms.pop(queue.house_name, None)  # it may be tried again at once
+            raise
         return Nothing()
 
     async def sources(
@@ -163,12 +179,12 @@ class SqsQueues:
         origin = caller.origin
         return SourceQueuesAnswer([queue.url(origin) for queue in page], token)
 
-    def _target_of(self, house_name: str) -> str | None:
+    def _target_of(self, house_name: str) -> str:
         """Where the dead letters of a queue go. Without all its rules, which take ten times as long to make."""
         settings = self._broker.known.settings().get(house_name)
         if settings is not None and settings.dead_letter_queue is not None:
             return settings.dead_letter_queue
-        return None if is_dead_letter_queue(house_name) else house_name + DLQ_SUFFIX
+        return default_dead_letter_queue(house_name)
 
     def _is_target(self, caller: SqsCaller, queue: SqsQueue) -> bool:
         """Whether there is this queue for dead letters. Raises SqsError if the client may not name it as one."""
@@ -187,7 +203,7 @@ class SqsQueues:
             names,
             queue,
             known.rules(name),
-            known.settings_of(name).sqs,
+            stored_details_of(self._broker, name),
             known.counts_of(name) if counted else None,
             lambda target: queue_in_house(self._broker, target, queue.region, queue.account),
         )
@@ -197,5 +213,5 @@ class SqsQueues:
         target = change.dead_letter_queue
         if target is UNSET or not target:
             return
-        if not allows_redrive(self._broker.known.settings_of(str(target)).sqs, queue):
+        if not allows_redrive(attributes_of_queue(self._broker, str(target)), queue):
             raise invalid("RedrivePolicy", target, "The dead-letter queue does not allow this source queue.")

@@ -8,11 +8,18 @@ from msgspec.structs import asdict
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.batches import check_entries, failed
 from forq_trio.http.sqs_api.caller import SqsCaller
+from forq_trio.http.sqs_api.details import attributes_of_queue
 from forq_trio.http.sqs_api.digests import md5_of_attributes, md5_of_text
-from forq_trio.http.sqs_api.errors import BATCH_TOO_LONG, INVALID_PARAMETER, SqsError, invalid, missing
+from forq_trio.http.sqs_api.errors import (
+    BATCH_TOO_LONG,
+    INVALID_PARAMETER,
+    SqsError,
+    invalid,
+    missing,
+    not_of_this_type,
+)
 from forq_trio.http.sqs_api.explain import explain
 from forq_trio.http.sqs_api.messages import (
-    Extra,
     bytes_of,
     check_attributes_of_message,
     check_body,
@@ -21,6 +28,7 @@ from forq_trio.http.sqs_api.messages import (
     trace_header,
 )
 from forq_trio.http.sqs_api.names import SqsQueue
+from forq_trio.http.sqs_api.senders import with_proof
 from forq_trio.http.sqs_api.shapes import (
     NewSqsMessage,
     SendEntry,
@@ -36,16 +44,17 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.holders import token_of_task
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
+from forq_trio.model.sqs.attributes import Extra
 
 _SEQUENCE_DIGITS = 20
-_BATCH_BYTES_MAX = limits.SQS_MESSAGE_BYTES_MAX
 
 
 class SqsSending:
     """The operations for producers."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, sender_key: bytes | None) -> None:
         self._broker = broker
+        self._sender_key = sender_key
 
     async def send_message(self, caller: SqsCaller, asked: SendMessageRequest) -> SentAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)
@@ -55,7 +64,9 @@ class SqsSending:
     async def send_batch(self, caller: SqsCaller, asked: SendMessageBatchRequest) -> SentBatchAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)
         entries = check_entries(asked.entries, "SendMessageBatch")
-        _check_batch(queue, [entry for _, entry in entries], self._own(queue))
+        _check_batch(
+            queue, [entry for _, entry in entries], attributes_of_queue(self._broker, queue.house_name)
+        )
         accepted: list[tuple[str, SendEntry, NewMessage]] = []
         failures = []
         for entry_id, entry in entries:
@@ -73,17 +84,13 @@ class SqsSending:
                 failures.append(failed(entry_id, error))
         return SentBatchAnswer(successful, failures)
 
-    def _own(self, queue: SqsQueue) -> Mapping[str, str]:
-        """The attributes of a queue that are no settings."""
-        details = self._broker.known.settings_of(queue.house_name).sqs
-        return {} if details is None else details.attributes
-
     def _message(self, queue: SqsQueue, asked: NewSqsMessage) -> NewMessage:
         """A message to store; raises SqsError."""
         body = check_body(asked.message_body)
         given = asked.message_attributes or {}
         check_attributes_of_message(given)
-        size, own = bytes_of(asked), self._own(queue)
+        own = attributes_of_queue(self._broker, queue.house_name)
+        size = bytes_of(asked)
         bytes_max = int(own.get("MaximumMessageSize", limits.SQS_MESSAGE_BYTES_MAX))
         if size > bytes_max:
             raise SqsError(
@@ -97,11 +104,14 @@ class SqsSending:
             trace_header=trace_header(asked.message_system_attributes or {}),
             sender=token_of_task(),
         )
+        attributes = stored_attributes(given, extra)
+        if attributes is not None and extra.sender is not None and self._sender_key is not None:
+            attributes = with_proof(body, attributes, self._sender_key)
         scoped = own.get("DeduplicationScope") == "messageGroup"
         return NewMessage(
             body,
             delay_ms=_delay_ms(queue, asked.delay_seconds),
-            attributes=stored_attributes(given, extra),
+            attributes=attributes,
             deduplication_id=f"{group} {dedup}" if scoped and dedup is not None else dedup,
             deduplication_window_ms=None if dedup is None else limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
             group=group,
@@ -110,9 +120,9 @@ class SqsSending:
 
 def _check_batch(queue: SqsQueue, entries: Sequence[NewSqsMessage], own: Mapping[str, str]) -> None:
     """Raise SqsError for a batch that is refused whole, because of its size or of what FIFO queues need."""
-    total = sum(map(bytes_of, entries))
-    if total > _BATCH_BYTES_MAX:
-        text = f"Batch requests cannot be longer than {_BATCH_BYTES_MAX} bytes. You have sent {total} bytes."
+    total, most = sum(map(bytes_of, entries)), limits.SQS_MESSAGE_BYTES_MAX
+    if total > most:
+        text = f"Batch requests cannot be longer than {most} bytes. You have sent {total} bytes."
         raise SqsError(BATCH_TOO_LONG, text)
     if not queue.is_fifo:
         return
@@ -134,8 +144,7 @@ def _delay_ms(queue: SqsQueue, seconds: int | None) -> int | None:
     if seconds is None:
         return None
     if queue.is_fifo and seconds:
-        reason = "The request include parameter that is not valid for this queue type."
-        raise invalid("DelaySeconds", seconds, reason)
+        raise not_of_this_type("DelaySeconds", seconds)
     if not 0 <= seconds <= limits.SQS_DELAY_SECONDS_MAX:
         reason = f"DelaySeconds must be >= 0 and <= {limits.SQS_DELAY_SECONDS_MAX}."
         raise invalid("DelaySeconds", seconds, reason)
@@ -149,8 +158,7 @@ def _deduplication_id(
     given = asked.message_deduplication_id
     if not queue.is_fifo:
         if given is not None:
-            reason = "The request include parameter that is not valid for this queue type."
-            raise invalid("MessageDeduplicationId", given, reason)
+            raise not_of_this_type("MessageDeduplicationId", given)
         return None
     if asked.message_group_id is None:
         raise missing("MessageGroupId")

@@ -1,14 +1,16 @@
 """The 23 operations under their names, and how a request becomes one of them."""
 
-from collections.abc import Awaitable, Callable
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from uuid import uuid4
 
 import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sqs_api.access import SqsGate
-from forq_trio.http.sqs_api.caller import SqsCaller, Undoable, new_request_id
+from forq_trio.http.sqs_api.caller import SqsCaller, Undoable
 from forq_trio.http.sqs_api.details import DetailChanges
 from forq_trio.http.sqs_api.explain import explain
 from forq_trio.http.sqs_api.json_protocol import TARGET_HEADER, JsonProtocol
@@ -20,6 +22,7 @@ from forq_trio.http.sqs_api.receiving import SqsReceiving
 from forq_trio.http.sqs_api.sending import SqsSending
 from forq_trio.http.sqs_api.settling import SqsSettling
 from forq_trio.http.sqs_api.shapes import Wire
+from forq_trio.http.sqs_api.signature import hash_of
 from forq_trio.http.sqs_api.tags import SqsTags
 from forq_trio.in_place import require_task
 from forq_trio.model import limits
@@ -37,6 +40,9 @@ _IN_PLACE = frozenset(
 )
 """They usually wait for the writer alone, so a task would cost more than the work (in_place.py)."""
 
+_PROCESS = str(uuid4())[:-12]
+_answers = itertools.count(1)
+
 WireProtocol = type[JsonProtocol] | type[QueryProtocol]
 Operation = Callable[[SqsCaller, Any], Awaitable[Wire | Undoable]]
 
@@ -44,19 +50,23 @@ Operation = Callable[[SqsCaller, Any], Awaitable[Wire | Undoable]]
 class SqsService:
     """Answers requests of both protocols."""
 
-    def __init__(self, broker: Broker, gate: SqsGate, account: SqsAccount) -> None:
+    def __init__(self, broker: Broker, gate: SqsGate, account: SqsAccount, sender_key: bytes | None) -> None:
+        """sender_key: see `senders.sender_key`; None where no signatures are checked."""
         self._gate = gate
         self._account = account
-        self._operations = _operations(broker)
+        self._operations = _operations(broker, sender_key)
 
-    async def respond(self, request: Request, *path: str) -> Response:
-        """Check the signature, read the request, carry it out, answer it. path: account and queue, or nothing."""
+    async def respond(self, request: Request, *_path: str) -> Response:
+        """Check the signature, read the request, carry it out, answer it.
+
+        _path: account and queue, or nothing; the query protocol reads them from the request.
+        """
         request_id = new_request_id()
-        protocol = protocol_of(request)
+        protocol = protocol_of(request.headers)
         if protocol is QueryProtocol:
             require_task()  # for the pauses in its answer
         try:
-            region = self._gate.verify(request)
+            region = self._gate.verify(request, await hash_of(request.body))
             operation, asked = protocol.read(request)
             if operation not in _IN_PLACE:
                 require_task()
@@ -67,7 +77,7 @@ class SqsService:
             return await _answer(protocol, operation, done, request_id)
         try:
             response = await _answer(protocol, operation, done.result, request_id)
-        except trio.Cancelled:
+        except BaseException:
             done.undo()
             raise
         response.on_unsent = done.undo
@@ -76,30 +86,39 @@ class SqsService:
     @staticmethod
     def refuse(error: Exception, request: Request) -> Response:
         """Answer a request that is refused before it is read."""
-        return protocol_of(request).refuse(explain(error), new_request_id())
+        return protocol_of(request.headers).refuse(explain(error), new_request_id())
 
 
 async def _answer(protocol: WireProtocol, operation: str, result: Wire, request_id: str) -> Response:
-    """The answer. XML of a long message takes so long that other requests are answered before the next one."""
+    """The answer. XML of long messages takes so long that other requests are answered after each slice of it."""
     if protocol is JsonProtocol:
         return JsonProtocol.answer(result, request_id)
     parts = []
-    for part in QueryProtocol.parts(operation, result):
+    left = limits.READ_SLICE_BYTES
+    for part in QueryProtocol.parts(operation, result, request_id):
         parts.append(part)
-        if len(part) > limits.READ_SLICE_BYTES:
+        left -= len(part)
+        if left < 0:
+            left = limits.READ_SLICE_BYTES
             await trio.lowlevel.checkpoint()
-    return QueryProtocol.answer(operation, parts, request_id)
+    return QueryProtocol.answer(parts, request_id)
 
 
-def protocol_of(request: Request) -> WireProtocol:
-    """The protocol that a request speaks."""
-    return JsonProtocol if TARGET_HEADER in request.headers else QueryProtocol
+def new_request_id() -> str:
+    """The id of an answer, for logs of clients: a UUID of this process, counted up, because random ones cost more."""
+    return f"{_PROCESS}{next(_answers):012x}"
 
 
-def _operations(broker: Broker) -> dict[str, Operation]:
+def protocol_of(headers: Mapping[bytes, bytes]) -> WireProtocol:
+    """The protocol that a request with these headers speaks."""
+    return JsonProtocol if TARGET_HEADER in headers else QueryProtocol
+
+
+def _operations(broker: Broker, sender_key: bytes | None) -> dict[str, Operation]:
     changes = DetailChanges(broker)
     queues, tags, moves = SqsQueues(broker, changes), SqsTags(broker, changes), SqsMoves(broker)
-    sending, receiving, settling = SqsSending(broker), SqsReceiving(broker), SqsSettling(broker)
+    sending, receiving = SqsSending(broker, sender_key), SqsReceiving(broker, sender_key)
+    settling = SqsSettling(broker)
     return {
         "AddPermission": tags.add_permission,
         "CancelMessageMoveTask": moves.cancel,

@@ -9,8 +9,8 @@ from typing import TypeVar
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.batches import EntryT, check_entries, failed
 from forq_trio.http.sqs_api.caller import SqsCaller
-from forq_trio.http.sqs_api.errors import INVALID_RECEIPT, SqsError, invalid, missing, shown
-from forq_trio.http.sqs_api.messages import in_range
+from forq_trio.http.sqs_api.checks import in_range
+from forq_trio.http.sqs_api.errors import INVALID_RECEIPT, NOT_IN_FLIGHT, SqsError, invalid, missing, shown
 from forq_trio.http.sqs_api.names import SqsQueue
 from forq_trio.http.sqs_api.shapes import (
     ChangeVisibilityBatchRequest,
@@ -22,6 +22,7 @@ from forq_trio.http.sqs_api.shapes import (
     Nothing,
     VisibilityEntry,
 )
+from forq_trio.in_place import require_task
 from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import Claims
@@ -42,19 +43,21 @@ class SqsSettling:
 
     async def delete(self, caller: SqsCaller, asked: DeleteMessageRequest) -> Nothing:
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
-        _raise_first(await self._delete(queue, [_receipt(asked.receipt_handle)]))
+        _raise_first(await self._delete(queue, [self._receipt(queue, asked.receipt_handle)]))
         return Nothing()
 
     async def delete_batch(self, caller: SqsCaller, asked: DeleteMessageBatchRequest) -> DoneBatchAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
         entries = check_entries(asked.entries, "DeleteMessageBatch")
         return await _each(
-            entries, lambda entry: _receipt(entry.receipt_handle), lambda known: self._delete(queue, known)
+            entries,
+            lambda entry: self._receipt(queue, entry.receipt_handle),
+            lambda known: self._delete(queue, known),
         )
 
     async def change_visibility(self, caller: SqsCaller, asked: ChangeVisibilityRequest) -> Nothing:
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
-        _raise_first(await self._extend(queue, [_visibility(asked)]))
+        _raise_first(await self._extend(queue, [self._visibility(queue, asked)]))
         return Nothing()
 
     async def change_visibility_batch(
@@ -62,30 +65,71 @@ class SqsSettling:
     ) -> DoneBatchAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
         entries = check_entries(asked.entries, "ChangeMessageVisibilityBatch")
-        return await _each(entries, _visibility, lambda known: self._extend(queue, known))
+        return await _each(
+            entries, lambda entry: self._visibility(queue, entry), lambda known: self._extend(queue, known)
+        )
 
     async def _delete(self, queue: SqsQueue, receipts: Sequence[Receipt]) -> list[SqsError | None]:
         """Delete messages; what is deleted already counts as deleted. In a FIFO queue a receipt may have expired."""
         done = await self._broker.ack_claims(queue.house_name, receipts, _claims(queue))
         if not queue.is_fifo or all(done):
             return [None] * len(receipts)
-        where = await self._broker.lists.queues_of([str(receipt) for receipt in receipts])
+        there = await self._present(queue, receipts)
         return [
-            None if ok or place != queue.house_name else _expired(receipt)
-            for receipt, ok, place in zip(receipts, done, where, strict=True)
+            _expired(receipt) if not ok and receipt.seq in there else None
+            for receipt, ok in zip(receipts, done, strict=True)
         ]
 
     async def _extend(self, queue: SqsQueue, wanted: Sequence[tuple[Receipt, int]]) -> list[SqsError | None]:
         """Have messages become visible again in so many seconds."""
-        results: dict[Receipt, int | None] = {}
+        if len(wanted) > 1:
+            require_task()  # begun again, it would find those that it has made visible no longer in flight
+        receipts = [receipt for receipt, _ in wanted]
+        ends: list[int | None] = [None] * len(wanted)
         for seconds in {seconds for _, seconds in wanted}:
-            receipts = [receipt for receipt, each in wanted if each == seconds]
-            ends = await self._broker.extend_claims(
-                queue.house_name, receipts, seconds * limits.SECOND_MS, _claims(queue)
+            places = [place for place, (_, each) in enumerate(wanted) if each == seconds]
+            found = await self._broker.extend_claims(
+                queue.house_name,
+                [receipts[place] for place in places],
+                seconds * limits.SECOND_MS,
+                _claims(queue),
             )
-            results |= dict(zip(receipts, ends, strict=True))
-        refuse = _expired if queue.is_fifo else _gone
-        return [refuse(receipt) if results[receipt] is None else None for receipt, _ in wanted]
+            for place, end in zip(places, found, strict=True):
+                ends[place] = end
+        if None not in ends:
+            return [None] * len(wanted)
+        there = frozenset() if queue.is_fifo else await self._present(queue, receipts)
+
+        def refused(receipt: Receipt) -> SqsError:
+            if queue.is_fifo:
+                return _expired(receipt)
+            return _not_in_flight() if receipt.seq in there else _gone(receipt)
+
+        return [
+            refused(receipt) if end is None else None for receipt, end in zip(receipts, ends, strict=True)
+        ]
+
+    async def _present(self, queue: SqsQueue, receipts: Sequence[Receipt]) -> frozenset[int]:
+        """Which messages of these receipts are in the queue; none of a queue that is bound to a table."""
+        return await self._broker.lists.present(queue.house_name, [receipt.seq for receipt in receipts])
+
+    def _receipt(self, queue: SqsQueue, handle: str | None) -> Receipt:
+        if not handle:
+            raise missing("ReceiptHandle")
+        try:
+            return self._broker.read_receipt(queue.house_name, handle)
+        except MalformedReceipt:
+            text = f'The input receipt handle "{shown(handle)}" is not a valid receipt handle.'
+            raise SqsError(INVALID_RECEIPT, text) from None
+
+    def _visibility(
+        self, queue: SqsQueue, asked: ChangeVisibilityRequest | VisibilityEntry
+    ) -> tuple[Receipt, int]:
+        seconds = asked.visibility_timeout
+        if seconds is None:
+            raise missing("VisibilityTimeout")
+        in_range("VisibilityTimeout", seconds, 0, limits.SQS_VISIBILITY_SECONDS_MAX, 0)
+        return self._receipt(queue, asked.receipt_handle), seconds
 
 
 def _claims(queue: SqsQueue) -> Claims:
@@ -121,26 +165,13 @@ def _raise_first(errors: Sequence[SqsError | None]) -> None:
             raise error
 
 
-def _receipt(handle: str | None) -> Receipt:
-    if not handle:
-        raise missing("ReceiptHandle")
-    try:
-        return Receipt.parse(handle)
-    except MalformedReceipt:
-        text = f'The input receipt handle "{shown(handle)}" is not a valid receipt handle.'
-        raise SqsError(INVALID_RECEIPT, text) from None
-
-
-def _visibility(asked: ChangeVisibilityRequest | VisibilityEntry) -> tuple[Receipt, int]:
-    if asked.visibility_timeout is None:
-        raise missing("VisibilityTimeout")
-    seconds = in_range("VisibilityTimeout", asked.visibility_timeout, 0, limits.SQS_VISIBILITY_SECONDS_MAX, 0)
-    return _receipt(asked.receipt_handle), seconds
-
-
 def _expired(receipt: Receipt) -> SqsError:
     return invalid("ReceiptHandle", receipt, _EXPIRED)
 
 
 def _gone(receipt: Receipt) -> SqsError:
     return invalid("ReceiptHandle", receipt, _GONE)
+
+
+def _not_in_flight() -> SqsError:
+    return SqsError(NOT_IN_FLIGHT, "The specified message isn't in flight.")

@@ -15,6 +15,8 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
+import trio
+
 from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.errors import (
     EXPIRED_SIGNATURE,
@@ -23,6 +25,9 @@ from forq_trio.http.sqs_api.errors import (
     WRONG_SIGNATURE,
     SqsError,
 )
+from forq_trio.in_place import require_task
+from forq_trio.model import limits
+from forq_trio.model.amazon_names import REGION
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_SECONDS_MAX = 15 * 60
@@ -31,10 +36,11 @@ _DAYS_CACHED_MAX = 1_024  # keys of a day, each of a key and a region
 _TERMS_CACHED_MAX = 1_024
 _TIMES_CACHED_MAX = 256  # many requests are signed in the same second
 _TERMS_LENGTH_MAX = 2_048
+_NAMES_MAX = 64  # signed headers; SDKs have about ten
 _TERMS = re.compile(rf"{ALGORITHM} +Credential=([^, ]{{1,256}}) *, *SignedHeaders=([^, ]{{1,2048}}) *, *")
 _SIGNED_HEADERS = re.compile(r"[a-z0-9;-]{1,2048}")
 _SIGNATURE = re.compile(rb"[0-9a-f]{64}")
-_CREDENTIAL = re.compile(r"([^/]{1,128})/([0-9]{8})/([a-z0-9-]{1,32})/sqs/aws4_request")
+_CREDENTIAL = re.compile(rf"([^/]{{1,128}})/([0-9]{{8}})/({REGION})/sqs/aws4_request")
 _HOST = b"host"
 _NEEDED_IF_SENT = (
     _HOST,
@@ -104,6 +110,8 @@ def _terms_of(credential: str, signed: str) -> SignatureTerms:
     if _SIGNED_HEADERS.fullmatch(signed) is None:
         raise _incomplete("The signed headers have characters that they cannot have.")
     names = signed.encode().split(b";")
+    if len(names) > _NAMES_MAX:
+        raise _incomplete(f"More than {_NAMES_MAX} headers are signed.")
     return SignatureTerms(
         scope[1],
         scope[2],
@@ -115,12 +123,27 @@ def _terms_of(credential: str, signed: str) -> SignatureTerms:
     )
 
 
-def check_signature(request: Request, signature: Signature, secret: str, now_seconds: float) -> None:
-    """Raise SqsError unless `request` is signed with `secret`, and its time is near enough."""
-    _check_time(signature, now_seconds)
+async def hash_of(body: bytes) -> str:
+    """The hash of a body that a signature is over. Other requests are answered between the parts of a long one.
+
+    That needs a task (in_place.py).
+    """
+    if len(body) <= limits.READ_SLICE_BYTES:
+        return sha256(body).hexdigest()
+    require_task()
+    found = sha256()
+    with memoryview(body) as whole:
+        for start in range(0, len(body), limits.READ_SLICE_BYTES):
+            found.update(whole[start : start + limits.READ_SLICE_BYTES])
+            await trio.lowlevel.checkpoint()
+    return found.hexdigest()
+
+
+def check_signature(request: Request, body_hash: str, signature: Signature, secret: str) -> None:
+    """Raise SqsError unless `request` is signed with `secret`. body_hash: `hash_of` its body."""
     terms = signature.terms
     expected = _signer_of_day(secret, terms.day, terms.region).copy()
-    expected.update(_string_to_sign(request, signature))
+    expected.update(_string_to_sign(request, body_hash, signature))
     if not hmac.compare_digest(expected.hexdigest().encode(), signature.hex):
         raise SqsError(
             WRONG_SIGNATURE,
@@ -129,7 +152,8 @@ def check_signature(request: Request, signature: Signature, secret: str, now_sec
         )
 
 
-def _check_time(signature: Signature, now_seconds: float) -> None:
+def check_time(signature: Signature, now_seconds: float) -> None:
+    """Raise SqsError unless the time of a signature is near enough."""
     signed_at = _epoch_seconds(signature.time)
     if not signature.time.startswith(signature.terms.day):
         raise _incomplete("The day of the credential is not that of X-Amz-Date.")
@@ -146,7 +170,7 @@ def _epoch_seconds(text: str) -> float:
         raise _incomplete("X-Amz-Date is no time of the form YYYYMMDDTHHMMSSZ.") from None
 
 
-def _string_to_sign(request: Request, signature: Signature) -> bytes:
+def _string_to_sign(request: Request, body_hash: str, signature: Signature) -> bytes:
     path, terms = request.path, signature.terms
     canonical = b"%b\n%b\n%b\n%b\n\n%b\n%b" % (
         request.method.encode(),
@@ -154,7 +178,7 @@ def _string_to_sign(request: Request, signature: Signature) -> bytes:
         _canonical_query(request.query) if request.query else b"",
         _canonical_headers(request.headers, terms),
         terms.headers,
-        sha256(request.body).hexdigest().encode(),
+        body_hash.encode(),
     )
     digest = sha256(canonical).hexdigest()
     return f"{ALGORITHM}\n{signature.time}\n{terms.day}/{terms.region}/sqs/aws4_request\n{digest}".encode()

@@ -1,14 +1,13 @@
 """Where dead letters came from, for receives that ask: one read for each message, of such queues alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.sqs_api.details import queue_in_house
 from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue
 from forq_trio.in_place import require_task
+from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages.types import Delivery
-from forq_trio.model.queues.names import is_dead_letter_queue
-from forq_trio.model.queues.settings import QueueSettings
 
 SOURCE = "DeadLetterQueueSourceArn"
 
@@ -18,12 +17,10 @@ class Sources:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._settings: Mapping[str, QueueSettings] | None = None
-        self._targets: frozenset[str] = frozenset()  # the dead-letter queues that those settings name
 
     def needed(self, queue: SqsQueue, names: Sequence[str]) -> bool:
         """Whether to read them for this receive. Call it before messages are claimed: it needs a task then."""
-        if SOURCE not in names or not self._takes_dead_letters(queue.house_name):
+        if SOURCE not in names or not self._broker.known.takes_dead_letters(queue.house_name):
             return False
         require_task()
         return True
@@ -34,16 +31,11 @@ class Sources:
         """The ARNs by message id; none for a message that was sent here, or that is gone."""
         found: dict[str, str] = {}
         for each in deliveries:
-            info = await self._broker.message(queue.house_name, each.id)
-            source = None if info is None or info.source_queue is None else info.source_queue
+            try:
+                source = (await self._broker.message(queue.house_name, each.id)).source_queue
+            except MessageNotFound:
+                continue
             known = None if source is None else queue_in_house(self._broker, source, queue.region, account)
             if known is not None:
                 found[each.id] = known.arn
         return found
-
-    def _takes_dead_letters(self, house_name: str) -> bool:
-        settings = self._broker.known.settings()
-        if settings is not self._settings:  # a new mapping for each change
-            self._settings = settings
-            self._targets = frozenset(each.dead_letter_queue or "" for each in settings.values())
-        return is_dead_letter_queue(house_name) or house_name in self._targets

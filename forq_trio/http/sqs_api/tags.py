@@ -1,17 +1,14 @@
 """Tags and permissions of queues. They are stored; permissions judge nothing, because access tokens do."""
 
-import json
 import re
-from typing import Any
 
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.sqs_api.attributes import check_text, read_policy
 from forq_trio.http.sqs_api.caller import ANY_SCOPE, SqsCaller
+from forq_trio.http.sqs_api.checks import FORBIDDEN
 from forq_trio.http.sqs_api.details import DetailChanges, details_of
 from forq_trio.http.sqs_api.errors import INVALID_PARAMETER, OVER_LIMIT, SqsError, invalid, missing
-from forq_trio.http.sqs_api.messages import FORBIDDEN
 from forq_trio.http.sqs_api.names import SqsQueue
 from forq_trio.http.sqs_api.shapes import (
     AddPermissionRequest,
@@ -22,9 +19,10 @@ from forq_trio.http.sqs_api.shapes import (
     TagsAnswer,
     UntagQueueRequest,
 )
+from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
+from forq_trio.model.sqs.policies import POLICY, Statement, labels_of
 
-TAGS_MAX = 50
 _KEY_LENGTH_MAX, _VALUE_LENGTH_MAX = 128, 256
 _LABEL_LENGTH_MAX = 80
 _LABEL = re.compile(rf"[A-Za-z0-9_-]{{1,{_LABEL_LENGTH_MAX}}}")
@@ -82,33 +80,28 @@ class SqsTags:
         if not actions:
             raise missing("Actions")
         _check_actions(actions)
-        details = details_of(self._broker, queue)
-        policy = _policy(queue, details.attributes.get("Policy", ""))
-        if label in map(_label, policy["Statement"]):
+        if label in self._labels(queue):
             raise invalid("Label", label, "Already exists.")
-        policy["Statement"].append(_statement(queue, label, accounts, actions))
-        text = json.dumps(policy)
-        check_text("Policy", text)
-        await self._changes.store(queue, attributes={"Policy": text})
+        await self._changes.store(queue, statements={label: _statement(queue, label, accounts, actions)})
         return Nothing()
 
     async def remove_permission(self, caller: SqsCaller, asked: RemovePermissionRequest) -> Nothing:
         queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
         if not asked.label:
             raise missing("Label")
-        details = details_of(self._broker, queue)
-        policy = _policy(queue, details.attributes.get("Policy", ""))
-        left = [each for each in policy["Statement"] if _label(each) != asked.label]
-        if len(left) == len(policy["Statement"]):
+        if asked.label not in self._labels(queue):
             raise invalid("Label", asked.label, "can't find label on existing policy.")
-        text = json.dumps({**policy, "Statement": left}) if left else ""
-        await self._changes.store(queue, attributes={"Policy": text})
+        await self._changes.store(queue, statements={asked.label: None})
         return Nothing()
+
+    def _labels(self, queue: SqsQueue) -> set[str]:
+        """The labels of the permissions of a queue."""
+        return labels_of(details_of(self._broker, queue).attributes.get(POLICY, ""))
 
 
 def checked_tags(tags: dict[str, str], queue: SqsQueue) -> dict[str, str]:
     """Return the tags of a queue; raise SqsError for too many, or one that is too long."""
-    if len(tags) > TAGS_MAX:
+    if len(tags) > limits.SQS_TAGS_MAX:
         raise SqsError(INVALID_PARAMETER, f"Too many tags added for queue {queue.name}.")
     for key, value in tags.items():
         if not 1 <= len(key) <= _KEY_LENGTH_MAX or FORBIDDEN.search(key):
@@ -136,19 +129,7 @@ def _check_actions(actions: list[str]) -> None:
             )
 
 
-def _policy(queue: SqsQueue, text: str) -> dict[str, Any]:
-    """The policy of a queue, with a list of statements."""
-    policy = read_policy(text) if text else {"Version": "2012-10-17", "Id": f"{queue.arn}/SQSDefaultPolicy"}
-    statements: Any = policy.get("Statement", [])
-    return {**policy, "Statement": statements if isinstance(statements, list) else [statements]}
-
-
-def _label(statement: Any) -> Any:
-    """The label of a statement; None for what a client wrote instead of one."""
-    return statement.get("Sid") if isinstance(statement, dict) else None
-
-
-def _statement(queue: SqsQueue, label: str, accounts: list[str], actions: list[str]) -> dict[str, Any]:
+def _statement(queue: SqsQueue, label: str, accounts: list[str], actions: list[str]) -> Statement:
     principals = [f"arn:aws:iam::{account}:root" for account in accounts]
     named = [f"SQS:{action}" for action in actions]
     return {

@@ -6,6 +6,8 @@ Long answers leave a part of the bound to short ones, so that a few clients with
 acks of all others. Only the bytes of an answer count: the messages that it was made of are freed before it is sent.
 """
 
+from collections.abc import Mapping
+
 from forq_trio.http.message import Response
 from forq_trio.http.transport.config import Refuse
 from forq_trio.model import limits
@@ -21,13 +23,21 @@ class AnswerBudget(Budget):
     __slots__ = ()
 
     def admit(
-        self, holder: Holder, method: str, path: str, response: Response, refuse: Refuse, own_bytes: int = 0
+        self,
+        holder: Holder,
+        method: str,
+        path: str,
+        headers: Mapping[bytes, bytes],
+        response: Response,
+        refuse: Refuse,
+        own_bytes: int = 0,
     ) -> Response:
         """Return `response`, or a short answer instead if it does not fit; counts it until `release`.
 
-        holder, method, path: the request's. own_bytes: the size of the connection's other answers. A response that is
-        longer than the bound, or than a connection's share, fits if it is the only one. If a response does not fit, its
-        `on_unsent` is called, which gives back the messages in it.
+        holder, method, path, headers: the request's. own_bytes: the size of the connection's other answers. A response
+        that is longer than the bound, or than a connection's share, fits if it is the only one. If a response does not
+        fit, its `on_unsent` is called, which gives back the messages in it. Then the answer is 503, try again; it is
+        500, outcome unknown, if the request may have changed something.
         """
         body_bytes = len(response.body)
         if not self.used:
@@ -36,7 +46,10 @@ class AnswerBudget(Budget):
         if self.change(holder, body_bytes) and self._leaves_space(body_bytes, own_bytes):
             return response
         self.release(holder, body_bytes)
-        response = _instead(method, path, response, refuse)
+        if response.on_unsent is not None:
+            response.on_unsent()
+        is_undone = response.on_unsent is not None or method in _REPEATABLE
+        response = refuse(503 if is_undone else 500, method, path, headers)
         self.change(holder, len(response.body))
         return response
 
@@ -50,11 +63,3 @@ class AnswerBudget(Budget):
     def release(self, holder: Holder, body_bytes: int) -> None:
         """Stop counting an answer: it was sent, or its client is gone."""
         self.change(holder, -body_bytes)
-
-
-def _instead(method: str, path: str, response: Response, refuse: Refuse) -> Response:
-    """503, try again, if the request has changed nothing or was undone; else 500, outcome unknown."""
-    if response.on_unsent is not None:
-        response.on_unsent()
-        return refuse(503, method, path)
-    return refuse(503 if method in _REPEATABLE else 500, method, path)

@@ -1,20 +1,20 @@
 """The bounds of a server and how it refuses requests, the same for HTTP/1.1 and HTTP/2."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
 from forq_trio.http.message import Response
 from forq_trio.model import limits
 
-Refuse = Callable[[int, str, str], Response]
-"""Makes an answer that the transport itself gives, from its status and the request's method and path.
+Refuse = Callable[[int, str, str, Mapping[bytes, bytes]], Response]
+"""Makes an answer that the transport itself gives, from its status and the request's method, path and headers.
 
-Method and path are "" where they are not known. Must not raise or wait.
+They are empty where they are not known. Must not raise or wait.
 """
 
 
-def refuse_without_body(status: int, method: str, path: str) -> Response:
+def refuse_without_body(status: int, method: str, path: str, headers: Mapping[bytes, bytes]) -> Response:
     """A `Refuse` whose answers have a status and no body."""
     return Response(status)
 

@@ -102,9 +102,10 @@ class RequestParser:
         self._body_bytes = 0
 
     @property
-    def target(self) -> tuple[str, str]:
-        """Method and path of the current request; "" and "" until its head is whole."""
-        return ("", "") if self.phase == IDLE else (self._method, self._path)
+    def head(self) -> tuple[str, str, dict[bytes, bytes]]:
+        """Method, path and headers of the current request; empty until its head is whole."""
+        is_whole = self.phase != IDLE and self._method
+        return (self._method, self._path, self._headers) if is_whole else ("", "", _NO_HEADERS)
 
     @property
     def body_bytes_left(self) -> int:

@@ -240,7 +240,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         self._counted_body_bytes = received_bytes
         if not change_bytes or self._services.body_budget.change(request.holder, change_bytes):
             return None
-        return self._services.refuse(503, request.method, request.path)
+        return self._services.refuse(503, request.method, request.path, request.headers)
 
     def _uncount_body(self) -> None:
         """The request that was admitted is answered or refused."""
@@ -257,7 +257,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
             self._holder = request.holder
             if not self._socket.show(request.holder):
                 self._closing = True
-                return self._services.refuse(503, request.method, request.path)
+                return self._services.refuse(503, request.method, request.path, request.headers)
         return refused
 
     def _begin(self, request: Request, ending: bytes) -> None:
@@ -296,9 +296,8 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         services, request = self._services, exchange.request
         if self._closing:
             exchange.ending = CLOSE
-        response = services.answer_budget.admit(
-            request.holder, request.method, request.path, response, services.refuse
-        )
+        asked = request.method, request.path, request.headers
+        response = services.answer_budget.admit(request.holder, *asked, response, services.refuse)
         self._state = State.SENDS
         exchange.answer_bytes, exchange.on_unsent = len(response.body), response.on_unsent
         # A write to a socket that the peer has closed succeeds, so that has to be checked before.
@@ -338,7 +337,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
             exchange.on_unsent()
 
     def _refuse(self, status: int) -> None:
-        self._end_with(self._services.refuse(status, *self._parser.target))
+        self._end_with(self._services.refuse(status, *self._parser.head))
 
     def _end_with(self, response: Response) -> None:
         """Answer and close. A close with unread bytes would reset the connection, and the client lose the answer, so
@@ -348,7 +347,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         self._state = State.LINGERS
         self._unparsed = b""
         self._socket.deadline = services.now() + services.linger_seconds(is_closing=self._closing)
-        omits_body = self._parser.target[0] == "HEAD"
+        omits_body = self._parser.head[0] == "HEAD"
         data = services.response_encoder.encode(response, CLOSE, omit_body=omits_body)
         self._unsent_bytes = len(data)
         self._unsent_bytes -= self._socket.send(data)

@@ -128,7 +128,8 @@ class RunningHandler:
 
     def _failed(self, error: Exception) -> Response:
         self._services.on_error(error)
-        return self._services.refuse(500, self._request.method, self._request.path)
+        request = self._request
+        return self._services.refuse(500, request.method, request.path, request.headers)
 
     def _guarded(self, response: Response) -> Response:
         """The response, with an `on_unsent` that raises nothing."""

@@ -207,7 +207,7 @@ class Server:
         with accepted:
             try:
                 if self._ssl_context is None:
-                    accepted.send(self._response_encoder.encode(services.refuse(503, "", ""), CLOSE))
+                    accepted.send(self._response_encoder.encode(services.refuse(503, "", "", {}), CLOSE))
                     accepted.shutdown(socket.SHUT_WR)
                     accepted.recv(self._config.receive_chunk_bytes)
             except OSError:

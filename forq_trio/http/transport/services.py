@@ -50,4 +50,4 @@ class Services:
             return self.admit(request)
         except Exception as error:
             self.on_error(error)
-            return self.refuse(500, request.method, request.path)
+            return self.refuse(500, request.method, request.path, request.headers)

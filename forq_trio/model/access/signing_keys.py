@@ -23,7 +23,7 @@ class SigningKey(NamedTuple):
     secret: str
 
 
-@lru_cache(_KEYS_CACHED_MAX)  # one look for each request
+@lru_cache(_KEYS_CACHED_MAX)  # it is needed twice for each request
 def signing_key(server_secret: str, token_digest: str) -> SigningKey:
     """The key pair of the token with this digest (hex), for a server with this secret."""
     made = hmac.new(server_secret.encode(), _PURPOSE + token_digest.encode(), sha256).digest()
@@ -32,5 +32,6 @@ def signing_key(server_secret: str, token_digest: str) -> SigningKey:
 
 def digest_start(key_id: str) -> str:
     """The first KEY_ID_DIGITS digits of the digest of a key's token; "" for an id that is of no token."""
-    digits = key_id.removeprefix(_PREFIX)
-    return digits.lower() if len(key_id) == len(_PREFIX) + KEY_ID_DIGITS == len(_PREFIX + digits) else ""
+    if not key_id.startswith(_PREFIX) or len(key_id) != len(_PREFIX) + KEY_ID_DIGITS:
+        return ""
+    return key_id.removeprefix(_PREFIX).lower()

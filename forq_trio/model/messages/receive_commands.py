@@ -52,7 +52,7 @@ class Claims(Enum):
 
     CURRENT = "those of the latest claim, until the message is claimed again, settled or moved"
     LEASED = "those of the latest claim, while its lease lasts"
-    ANY = "those of any claim"
+    ANY = "those of any claim of the named queue; to extend a lease, only while that of the latest one lasts"
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
@@ -121,7 +121,8 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
     """Let the leases end `lease_ms` from now (0: at once, the attempt counted).
 
     queue: None takes receipts of any queue. Outcome per receipt: the new end of the lease. None if the receipt is not
-    current, or if the lease has ended and as many other messages are in process as the limits permit.
+    current, if the message waits for its next attempt or has failed, or if the lease has ended and as many other
+    messages are in process as the limits permit.
     """
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)

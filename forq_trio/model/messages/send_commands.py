@@ -37,12 +37,6 @@ def _bytes_of_each(command: "ProduceEach") -> int:
     return sum([_bytes_max(message) for _, message in command.messages])
 
 
-def _copied_bytes(command: "Resubmit") -> int:
-    if command.content is None or command.attributes is None:
-        return limits.STORED_BYTES_MAX  # of the original
-    return bytes_of(command.content, command.attributes)
-
-
 def _count(command: "ProduceMany | ProduceEach") -> int:
     return len(command.messages)
 
@@ -84,11 +78,12 @@ class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=Fal
 class Resubmit(Command[Produced | None], frozen=True, gc=False):
     """Send an edited copy of a message to `target` (None: where it came from), and remove the original if asked.
 
-    The copy keeps priority, group, TTL, max_attempts and dead-letter queue. Outcome: None if the message is not in
-    `queue`, has no queue to go to, or (with remove) is processing.
+    The copy keeps priority, group, TTL, max_attempts and dead-letter queue, and the types of attributes that other
+    values still fit. Outcome: None if the message is not in `queue`, has no queue to go to, or (with remove) is
+    processing.
     """
 
-    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=_copied_bytes)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=limits.STORED_BYTES_MAX)
 
     queue: str
     message_id: str

@@ -21,14 +21,18 @@ def _named(command: "Redrive | Delete") -> int:
 class Configure(Command[QueueSettings], frozen=True, gc=False):
     """Change the settings of a queue; outcome: its new settings. change: None removes all but the pause.
 
-    Fails with InvalidSetting if dead letters would go round in a circle.
+    Fails with InvalidSetting if dead letters would go round in a circle, and with TooManyQueues or Overloaded if the
+    queue may not be made.
     """
 
     traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
 
     queue: str
     change: SettingsChange | None
-    sqs: SqsChange | None = None  # what changes of the details that SQS alone has
+    details: SqsChange | None = (
+        None  # what changes of those that one dialect has; such a queue exists from then on
+    )
+    made_by: str = ""  # the access token that a queue made by `details` counts for; "" for none
 
 
 class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
@@ -126,7 +130,10 @@ class Purge(Command[PurgeStep], frozen=True, gc=False):
 
 
 class ForgetQueue(Command[bool], frozen=True, gc=False):
-    """Forget an empty queue and its settings. False if it has messages; then nothing is changed."""
+    """Forget an empty queue, its settings and its deduplication ids. False if it has messages; then it stays.
+
+    A batch forgets a bounded number of ids, and the last one the queue.
+    """
 
     traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
 

@@ -200,7 +200,7 @@ REMOVE_QUEUE = Endpoint(
     Scope.ADMIN,
     name="removeQueue",
     tag=_TAG,
-    summary="Forget an empty queue, its settings and its consumers",
+    summary="Forget an empty queue, its settings, its consumers and its deduplication ids",
     description="409 `conflict.queue_not_empty` if it has messages, leased ones, too; those of a bound queue are in "
     "its table, which stays as it is. What pipelines have stored for it and not published stays until it is "
     "published, discarded or a day old; a publication makes the queue again.",

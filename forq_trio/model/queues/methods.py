@@ -80,7 +80,7 @@ class QueueMethods(ABC):
 
     @abstractmethod
     async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
+        """Forget an empty queue, its settings, its consumers and its deduplication ids.
 
-        What an open lease of a consumer holds is stored.
+        Raises InvalidQueueName, QueueNotFound, QueueNotEmpty. What an open lease of a consumer holds is stored.
         """

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSetting
 from forq_trio.model.messages.types import check_queue_name
-from forq_trio.model.queues.setting_values import BackOff
+from forq_trio.model.queues.names import FIFO_SUFFIX, is_fifo_queue
+from forq_trio.model.queues.setting_values import BackOff, GroupOrder
 from forq_trio.model.queues.settings import SETTINGS, SettingsChange, SettingsOptions
 
 
@@ -30,7 +31,7 @@ def invalid_setting(member: str, problem: str) -> InvalidSetting:
 
 
 def check_change(queue: str, change: SettingsChange) -> SettingsChange:
-    """Return `change`. Raises InvalidSetting, which names in JSON the member that is out of range."""
+    """Return `change`. Raises InvalidSetting, which names in JSON the member that is not valid."""
     for name, setting in SETTINGS.items():
         value = getattr(change, name)
         if setting.high and value is not UNSET and value is not None:
@@ -41,6 +42,8 @@ def check_change(queue: str, change: SettingsChange) -> SettingsChange:
     if rate is not UNSET and rate is not None:
         _check("rate", rate.count, 1, limits.RATE_COUNT_MAX, "count")
         _check("rate", rate.period_ms, 1, limits.RATE_PERIOD_MS_MAX, "periodMs")
+    if change.group_order is GroupOrder.FAIR and is_fifo_queue(queue):
+        raise invalid_setting("groupOrder", f"a queue whose name ends in {FIFO_SUFFIX} has strict groups")
     target = change.dead_letter_queue
     if target is not UNSET and target:
         try:

@@ -8,16 +8,13 @@ from msgspec import UnsetType
 
 from forq_trio.model import limits
 from forq_trio.model.declared import Declared, ValueKind, documented
-from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
-from forq_trio.model.queues.setting_values import (
-    NO_DEAD_LETTERS,
-    BackOff,
-    Defaults,
-    GroupOrder,
-    Order,
-    Overflow,
-    Rate,
+from forq_trio.model.queues.names import (
+    default_dead_letter_queue,
+    is_dead_letter_queue,
+    is_fifo_queue,
+    is_lifo_queue,
 )
+from forq_trio.model.queues.setting_values import BackOff, Defaults, Expiry, GroupOrder, Order, Overflow, Rate
 
 
 class FormSection(StrEnum):
@@ -47,10 +44,6 @@ def _fixed(value: Any) -> Callable[[str, Defaults], Any]:
 
 def _ttl_ms(queue: str, defaults: Defaults) -> int:
     return defaults.dlq_ttl_ms if is_dead_letter_queue(queue) else defaults.queue_ttl_ms
-
-
-def _dead_letter_queue(queue: str, defaults: Defaults) -> str:
-    return NO_DEAD_LETTERS if is_dead_letter_queue(queue) else queue + DLQ_SUFFIX
 
 
 LeaseMs = Annotated[
@@ -132,10 +125,23 @@ DeadLetterQueue = Annotated[
             label="Dead letters to",
             meaning="Where messages go when they fail or expire. Empty: they are deleted.",
             kind=ValueKind.QUEUE,
-            default=_dead_letter_queue,
+            default=lambda queue, defaults: default_dead_letter_queue(queue),
             default_text="the queue's name with `-dlq`; of a dead-letter queue none",
             section=FormSection.BOUNDS,
             phrase="dead letters to {}",
+        )
+    ),
+]
+WhenExpired = Annotated[
+    Expiry,
+    documented(
+        Setting(
+            label="When it expires",
+            meaning="What becomes of a message that expires.",
+            kind=ValueKind.WORD,
+            words={Expiry.DEAD_LETTER: "move it to the dead letters", Expiry.DELETE: "delete it"},
+            default=_fixed(Expiry.DEAD_LETTER),
+            section=FormSection.BOUNDS,
         )
     ),
 ]
@@ -273,7 +279,8 @@ OrderInGroups = Annotated[
             ),
             kind=ValueKind.WORD,
             words={GroupOrder.FAIR: "later ones go on", GroupOrder.STRICT: "later ones wait"},
-            default=_fixed(GroupOrder.FAIR),
+            default=lambda queue, defaults: GroupOrder.STRICT if is_fifo_queue(queue) else GroupOrder.FAIR,
+            default_text="`fair`; of a queue whose name ends in `.fifo`, always `strict`",
             section=FormSection.DELIVERY,
         )
     ),

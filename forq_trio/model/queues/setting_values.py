@@ -33,6 +33,13 @@ class Overflow(StrEnum):
     DEAD_LETTER = "dead_letter"
 
 
+class Expiry(StrEnum):
+    """What becomes of a message that expires: it moves to the dead-letter queue, or is deleted."""
+
+    DEAD_LETTER = "dead_letter"
+    DELETE = "delete"
+
+
 class Order(StrEnum):
     """Which message of a priority comes first: the oldest, the newest, or the one that was due first."""
 

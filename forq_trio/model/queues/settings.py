@@ -1,8 +1,9 @@
 """The settings of one queue, each declared once.
 
-A setting is an annotated type (`LeaseMs`): its range, default and meaning are in its `Setting`, and a member of that
-type in each of the four classes below makes it known. What is valid (`setting_checks`), the API's document, the options
-of `forq queue set`, the form and the words of the admin UI and docs/reference/queues.md follow from `SETTINGS`.
+A setting is an annotated type (`LeaseMs`): its range, default and meaning are in its `Setting`. A member of that type
+in `SettingsChange` makes it known; the other classes below, but `QueueTable`, have one of its plain type. What is valid
+(`setting_checks`), the API's document, the options of `forq queue set`, the form and the words of the admin UI and
+docs/reference/queues.md follow from `SETTINGS`.
 
 `QueueSettings` has what was set (None: the default), `SettingsChange` changes some of them, and `QueueRules` are the
 settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.
@@ -31,19 +32,22 @@ from forq_trio.model.queues.setting_types import (
     RateOrNone,
     Setting,
     TtlMs,
+    WhenExpired,
     WhenFull,
     WindowMs,
 )
 from forq_trio.model.queues.setting_values import (
     BackOff,
     Defaults,
+    Expiry,
     GroupOrder,
     Order,
     Overflow,
     Rate,
     RatePer,
 )
-from forq_trio.model.sqs.types import SqsDetails
+from forq_trio.model.sqs.types import SqsChange, SqsDetails
+from forq_trio.model.sqs.words import QueueDetails, in_words
 
 OF_TABLES = ("lease_ms", "max_attempts")
 """The settings that a queue bound to a table may have."""
@@ -67,6 +71,7 @@ class QueueSettings(
     max_attempts: int | None = None  # before a message fails
     back_off: BackOff | None = None  # after a failed attempt
     dead_letter_queue: str | None = None  # empty for none
+    expiry: Expiry | None = None  # what becomes of a message that expires
     deduplication_window_ms: int | None = None  # how long ids are remembered
     max_messages: int | None = None  # in whatever state
     max_bytes: int | None = None  # of content and attributes
@@ -88,6 +93,14 @@ class QueueSettings(
         """These settings after `change`."""
         return replace(self, **change.given())
 
+    def with_details(self, change: SqsChange) -> "QueueSettings":
+        """These settings with changed details."""
+        return replace(self, sqs=change.applied_to(self.sqs))
+
+    def details(self, queue: str) -> QueueDetails | None:
+        """What the clients of a dialect set of this queue that is no setting; None if they set nothing."""
+        return None if self.sqs is None else in_words(queue, self.sqs)
+
 
 class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change of settings: absent members stay as they are, null resets to the default."""
@@ -98,6 +111,7 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     max_attempts: MaxAttempts | UnsetType | None = UNSET
     back_off: BackOffOrNone = UNSET
     dead_letter_queue: DeadLetterQueue | UnsetType | None = UNSET
+    expiry: WhenExpired | UnsetType | None = UNSET
     deduplication_window_ms: WindowMs | UnsetType | None = UNSET
     max_messages: MaxMessages | UnsetType | None = UNSET
     max_bytes: MaxBytes | UnsetType | None = UNSET
@@ -122,6 +136,7 @@ class SettingsOptions(TypedDict, total=False):
     max_attempts: int | None
     back_off: BackOff | None
     dead_letter_queue: str | None
+    expiry: Expiry | Literal["dead_letter", "delete"] | None
     deduplication_window_ms: int | None
     max_messages: int | None
     max_bytes: int | None
@@ -136,7 +151,7 @@ class SettingsOptions(TypedDict, total=False):
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
-    Members that an older server does not know have a default, for its clients.
+    Members that came later have a default, so that a new client can read the answer of an older server.
     """
 
     lease_ms: int  # of a receive that names none
@@ -145,6 +160,9 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     max_attempts: int  # before a message fails
     back_off: BackOff  # after a failed attempt
     dead_letter_queue: str  # empty for none: what fails or expires is deleted
+    expiry: Expiry = (
+        Expiry.DEAD_LETTER
+    )  # whether a message that expires is deleted although there is one (`delete`)
     deduplication_window_ms: int  # how long ids are remembered
     max_messages: int | None  # null for no bound
     max_bytes: int | None  # of content and attributes; null for no bound
@@ -164,6 +182,11 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     def strict_groups(self) -> bool:
         """Whether a group waits for its earlier messages."""
         return self.group_order is GroupOrder.STRICT
+
+    @property
+    def deletes_expired(self) -> bool:
+        """Whether a message that expires is deleted, and is no dead letter."""
+        return self.expiry is Expiry.DELETE
 
     @property
     def limits_groups(self) -> bool:

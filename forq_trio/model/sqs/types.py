@@ -3,6 +3,9 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.sqs.policies import POLICY, Statement, changed_policy
 from forq_trio.model.values import EpochMs
 
 
@@ -18,9 +21,15 @@ class SqsDetails(
     tags: dict[str, str] = {}  # as they were set
 
     def changed(self, change: "SqsChange") -> "SqsDetails":
-        """These details after `change`."""
-        attributes = {name: value for name, value in (self.attributes | change.attributes).items() if value}
+        """These details after `change`. Raises InvalidSetting for too many tags, or a policy that is too long."""
+        attributes = self.attributes | change.attributes
+        if change.statements:
+            policy = attributes.get(POLICY, "")
+            attributes[POLICY] = changed_policy(policy, change.statements, change.policy_id)
+        attributes = {name: value for name, value in attributes.items() if value}
         tags = {key: value for key, value in (self.tags | change.tags).items() if key not in change.untagged}
+        if len(tags) > limits.SQS_TAGS_MAX:
+            raise InvalidSetting(f"A queue has at most {limits.SQS_TAGS_MAX} tags.")
         return replace(self, modified_at=change.at_ms, attributes=attributes, tags=tags)
 
 
@@ -32,8 +41,10 @@ class SqsChange(Struct, frozen=True, kw_only=True):
     attributes: dict[str, str] = {}  # "" removes one
     tags: dict[str, str] = {}
     untagged: frozenset[str] = frozenset()
+    statements: dict[str, Statement | None] = {}  # of its policy, by their labels; None removes one
+    policy_id: str = ""  # of a policy that those statements begin
 
     def applied_to(self, details: SqsDetails | None) -> SqsDetails:
-        """The details of a queue after this change. None: it had none."""
+        """The details of a queue after this change. None: it had none. Raises InvalidSetting."""
         new = SqsDetails(full_name=self.full_name, created_at=self.at_ms, modified_at=self.at_ms)
         return (new if details is None else details).changed(self)

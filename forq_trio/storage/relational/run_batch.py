@@ -33,7 +33,7 @@ from forq_trio.storage.relational.connection import WriteConnection
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import Operation, Operations, due, operation_on_each
 from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
-from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
+from forq_trio.storage.relational.operations.unhold import unhold, wake_limited
 from forq_trio.storage.relational.operations.waiting import store_waiting
 from forq_trio.storage.relational.own_work import OWN_WORK
 from forq_trio.storage.relational.transaction import Transaction

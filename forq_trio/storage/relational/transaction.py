@@ -21,7 +21,15 @@ from forq_trio.storage.relational.parts.inserts import sent_place
 from forq_trio.storage.relational.parts.parts import Parts
 from forq_trio.storage.relational.row import SEQ, Row, clamped
 from forq_trio.storage.rules import check_queues, check_share_of_queues, has_share_of_queues
-from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, TRANSITIONS, frees_group
+from forq_trio.storage.transitions import (
+    FAILED,
+    HELD_BACK,
+    PROCESSING,
+    READY,
+    TRANSITIONS,
+    UPDATED,
+    frees_group,
+)
 
 _COUNTED = frozenset(EVENT_KINDS)
 
@@ -219,7 +227,8 @@ class Transaction(Parts):
                 self.write_inserts()  # positions are read again: unwritten rows may be the last of groups
         if source != target or to is not None:
             self.counts.move(queue, source, to or queue, target, count, size)
-        if frees_group(source, target, moved=leaves_group or to is not None):
+        elsewhere = leaves_group or to is not None or change == UPDATED
+        if frees_group(source, target, moved=elsewhere):
             self._free(queue, source, messages)
         if self.heads is not None:
             self._keep_head(change, queue, source, target, messages, to or queue)

@@ -12,8 +12,8 @@ from forq_trio.model.access.types import Scope
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.logs.history import OUTCOMES, Outcome
-from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.ui import content
+from forq_trio.ui.attributes import attribute_context
 from forq_trio.ui.event_timeline import event_timeline
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.message import attachment, events_of
@@ -106,6 +106,8 @@ def history_routes(site: Site) -> Routes:
             "views": content.VIEWS,
             "text": text,
             "in_place": False,
+            "damaged_attributes": False,
+            **attribute_context(found.attributes),
             "may_redrive": site.viewer.may(Scope.REDRIVE, queue),
         }
         if request.args.get("part") == "content":
@@ -129,7 +131,7 @@ def history_routes(site: Site) -> Routes:
         (sent,) = await site.broker.requeue_finished(queue, [message_id])
         if isinstance(sent, ForqError):
             raise sent
-        target = found.source_queue if is_dead_letter_queue(queue) else queue
+        target = found.source_queue or queue
         href = site.url(f"/queue/{target}/message/{sent.id}")
         return site.done(f"Sent to {target} again", link=f"Message {format.whole(sent.sequence)}", href=href)
 

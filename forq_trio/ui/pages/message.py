@@ -14,6 +14,7 @@ from forq_trio.model.keys.types import OnceMore
 from forq_trio.model.logs.events import MessageEvent
 from forq_trio.model.messages.types import MessageInfo
 from forq_trio.ui import content, timeline
+from forq_trio.ui.attributes import attribute_context
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.event_timeline import event_timeline, is_whole
 from forq_trio.ui.key_words import key_context
@@ -112,6 +113,7 @@ def message_context(
         "reason_words": timeline.reason_words,
         "attempts_max": message.max_attempts or site.broker.known.rules(message.queue).max_attempts,
         "damaged_attributes": not message.attributes and message.bytes > content_bytes,
+        **attribute_context(message.attributes),
         "allowed": allowed(site, viewer, message, once_more),
         "may_see_home": home is not None and viewer.may_see(home),
         **key_context(message, once_more),

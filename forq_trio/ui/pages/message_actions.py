@@ -8,7 +8,9 @@ from msgspec import Struct
 from quart import Response, request
 
 from forq_trio.model.access.types import Scope
+from forq_trio.model.checks import check_attributes, check_content, check_producible
 from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
+from forq_trio.model.messages.attributes import described, replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import MessageInfo, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
@@ -43,6 +45,11 @@ def edited(original: str, text: str) -> str | None:
     return None if typed == original else typed
 
 
+def editable_attributes(message: MessageInfo) -> dict[str, str]:
+    """The attributes that its sender gave, as texts."""
+    return {each.name: each.text for each in described(message.attributes).attributes}
+
+
 def read_edit(form: Mapping[str, str], original: MessageInfo) -> tuple[Edit, dict[str, str]]:
     """The form, and its mistakes by field."""
     errors: dict[str, str] = {}
@@ -56,7 +63,7 @@ def read_edit(form: Mapping[str, str], original: MessageInfo) -> tuple[Edit, dic
     if "attributes" in form:
         try:
             read = attribute_texts.from_text(form["attributes"].replace("\r\n", "\n"))
-            edit.attributes = None if read == original.attributes else read
+            edit.attributes = None if read == editable_attributes(original) else read
         except InvalidAttributes as error:
             errors["attributes"] = error.message
     return edit, errors
@@ -70,12 +77,22 @@ def require_target(viewer: Viewer, target: str, home: str | None) -> None:
 
 
 def copy_of(message: MessageInfo, edit: Edit) -> NewMessage:
-    """A message to send that is like this one, as edited, and due at once."""
+    """A message to send that is like this one, as edited, and due at once.
+
+    Raises CallerError for an edit that the API would refuse. What is not edited was accepted before, perhaps in a
+    dialect with wider bounds.
+    """
+    attributes = message.attributes
+    if edit.content is not None:
+        check_content(edit.content)
+    if edit.attributes is not None:
+        check_attributes(edit.attributes)
+        attributes = replaced(attributes, edit.attributes)
     return NewMessage(
         message.content if edit.content is None else edit.content,
         priority=message.priority,
         ttl_ms=message.ttl_ms,
-        attributes=(message.attributes if edit.attributes is None else edit.attributes) or None,
+        attributes=attributes or None,
         group=message.group,
         max_attempts=message.max_attempts,
         dead_letter_queue=message.dead_letter_queue,
@@ -130,10 +147,11 @@ class _Actions:
     async def _copy(self, message: MessageInfo, edit: Edit) -> Produced:
         viewer = self._site.viewer
         viewer.require(Scope.PRODUCE, edit.target)
+        check_producible(edit.target)
         copy = copy_of(message, edit)
         if copy.dead_letter_queue:
             viewer.require(Scope.PRODUCE, copy.dead_letter_queue)
-        return await self._site.broker.produce_message(edit.target, copy)
+        return await self._site.broker.store_message(edit.target, copy)
 
     def _dialog(
         self,
@@ -147,7 +165,7 @@ class _Actions:
         values: dict[str, Any] = {
             "target": self._home_of(site, message) or "",
             "content": message.content,
-            "attributes": attribute_texts.to_text(message.attributes),
+            "attributes": attribute_texts.to_text(editable_attributes(message)),
         }
         return site.part(
             "message/edit.html",
@@ -158,6 +176,7 @@ class _Actions:
             errors=errors,
             on_page=(form or request.args).get("in") == "page",
             can_edit=can_edit(message.content),
+            has_types=any(each.type for each in described(message.attributes).attributes),
             action=f"/queue/{message.queue}/message/{message.id}/{'edit' if moves else 'copy'}",
         )
 

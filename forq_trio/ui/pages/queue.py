@@ -20,7 +20,7 @@ from forq_trio.model.queues.settings import QueueRules
 from forq_trio.monitor.history import Range, TimeSeries
 from forq_trio.monitor.totals import Now
 from forq_trio.monitor.watched import Metric
-from forq_trio.ui import curl
+from forq_trio.ui import content, curl
 from forq_trio.ui.key_counts import KeyCount
 from forq_trio.ui.key_words import MODE_WORDS
 from forq_trio.ui.live.page_view import PageView
@@ -232,6 +232,7 @@ def queue_routes(site: Site) -> Routes:
         rows = await MessagePages(site, viewer, queue).page(listed)
         await facts.refresh()
         settings, rules = site.broker.known.settings_of(queue), site.broker.known.rules(queue)
+        details = settings.details(queue)
         context = facts.context()
         return await site.page(
             "queue/page.html",
@@ -244,6 +245,10 @@ def queue_routes(site: Site) -> Routes:
             range_choices=RANGES,
             set_ones=set_ones(settings, rules),
             default_ones=default_ones(settings, rules),
+            details=details,
+            documents={}
+            if details is None
+            else {name: content.show(text).html for name, text in details.documents},
             curl=None if is_dead_letter_queue(queue) else curl.first_message(site.api_url, queue),
             **context,
         )

@@ -150,3 +150,12 @@ async def test_a_purge_that_is_cancelled_stops(broker) -> None:
     assert left % (limits.PURGE_BATCH_MAX // limits.STEP_SHARE) == 0
     await broker.healthcheck()
     assert broker.known.counts()["q"].total == left > 0
+
+
+async def test_a_queue_whose_name_ends_in_fifo_has_strict_groups(broker) -> None:
+    with pytest.raises(InvalidSetting, match="strict groups") as refusal:
+        await broker.configure("x.fifo", group_order="fair")
+    assert refusal.value.field == "groupOrder"
+    for wanted in ("strict", None):
+        settings = await broker.configure("x.fifo", group_order=wanted)
+        assert settings.effective.group_order == "strict"

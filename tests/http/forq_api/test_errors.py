@@ -81,9 +81,9 @@ def test_f9_the_table_of_what_http_refuses_is_exhaustive():
 
 def test_f9_what_the_transport_refuses():
     for status in TRANSPORT_CODES:
-        own = transport_answer(status, "POST", "/api/v1/queues/q/messages/batch")
-        unknown = transport_answer(status, "", "")
-        forqs = transport_answer(status, "POST", "/api/v1/queues/q/messages")
+        own = transport_answer(status, "POST", "/api/v1/queues/q/messages/batch", {})
+        unknown = transport_answer(status, "", "", {})
+        forqs = transport_answer(status, "POST", "/api/v1/queues/q/messages", {})
         code = TRANSPORT_CODES[status][0]
         retry = ((b"retry-after", b"1"),) if status == 503 else ()
         assert own.status == forqs.status == status
@@ -109,7 +109,7 @@ def test_f9_members_that_have_codes_of_their_own():
 
 
 def test_every_setting_that_has_a_range_has_a_code():
-    of_choices = {"overflow", "order", "groupOrder"}
+    of_choices = {"expiry", "overflow", "order", "groupOrder"}
     assert errors.InvalidSetting.members.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
 
 

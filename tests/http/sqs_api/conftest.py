@@ -15,12 +15,14 @@ from support.real_server import SECRET, RealServer, real_server
 from .raw import RawClient
 
 ROOT_KEY = ("forq", SECRET)
+METRICS_SECRET = "what-a-scraper-presents-as-its-key"
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    with real_server(tmp_path_factory.mktemp("sqs") / "forq.db") as server:
+    metrics = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET}
+    with real_server(tmp_path_factory.mktemp("sqs") / "forq.db", **metrics) as server:
         yield server
 
 

@@ -9,6 +9,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from forq_trio.http.sqs_api.messages import EXTRA
 from support.real_server import RealServer
 
 from .conftest import ROOT_KEY
@@ -46,6 +47,41 @@ def test_the_sender_of_a_message_is_its_token(connect, sqs, token, url, name) ->
     connect(token("produce")).send_message(QueueUrl=url, MessageBody="x")
     (message,) = receive(sqs, url, AttributeNames=["SenderId"])
     assert message["Attributes"] == {"SenderId": f"{name}-produce"}
+
+
+def test_a_sender_of_another_api_is_not_believed_who_it_is(api, sqs, url, name) -> None:
+    for proof in ("", ',"proof":"%s"' % ("0" * 32), ',"proof":"é"'):
+        body = {"content": "x", "attributes": {EXTRA: f'{{"sender":"boss"{proof}}}'}}
+        assert api.post(f"/api/v1/queues/{name}/messages", json=body).is_success
+    found = receive(sqs, url, AttributeNames=["SenderId"])
+    assert [each["Attributes"]["SenderId"] for each in found] == ["000000000000"] * 3
+
+
+def test_a_copy_of_a_message_keeps_its_sender_and_a_changed_one_has_none(
+    api, connect, sqs, token, url, name
+) -> None:
+    attributes = {"n": {"DataType": "Number", "StringValue": "5"}}
+    connect(token("produce")).send_message(QueueUrl=url, MessageBody="x", MessageAttributes=attributes)
+    path = f"/api/v1/queues/{name}/messages"
+    (sent,) = api.post(f"{path}/receive", json={"max": 1}).json()["messages"]
+    copy = {"content": sent["content"], "attributes": sent["attributes"]}
+    other_number = {"attributes": sent["attributes"] | {"n": "6"}}
+    extra = sent["attributes"][EXTRA]
+    other_header = {"attributes": sent["attributes"] | {EXTRA: '{"traceHeader":"t",' + extra[1:]}}
+    other_sender = {"attributes": sent["attributes"] | {EXTRA: extra[:-1] + ',"sender":"boss"}'}}
+    for changed in ({}, {"content": "y"}, other_number, other_header, other_sender):
+        assert api.post(path, json=copy | changed).is_success
+    first, *others = receive(sqs, url, AttributeNames=["SenderId"], MessageAttributeNames=["All"])
+    assert first["Attributes"] == {"SenderId": f"{name}-produce"}
+    assert first["MessageAttributes"] == attributes
+    assert [each["Attributes"]["SenderId"] for each in others] == ["000000000000"] * 4
+
+
+def test_a_type_that_no_attribute_has_is_a_string(api, sqs, url, name) -> None:
+    body = {"content": "x", "attributes": {"a": "b", EXTRA: '{"types": {"a": "Nonsense"}}'}}
+    assert api.post(f"/api/v1/queues/{name}/messages", json=body).is_success
+    (message,) = receive(sqs, url, MessageAttributeNames=["All"])
+    assert message["MessageAttributes"] == {"a": {"DataType": "String", "StringValue": "b"}}
 
 
 def test_a_revoked_token_signs_nothing(api, connect, token, url, name) -> None:

@@ -2,36 +2,36 @@
 
 import random
 import socket
-from contextlib import nullcontext
+import xml.etree.ElementTree as ET
 from urllib.parse import quote_plus, unquote_plus
 
 import httpx
 import pytest
+import trio
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from forq_trio.http.errors import LockedOut
-from forq_trio.http.message import Request
+from forq_trio.http.sqs_api.access import UnsignedGate
 from forq_trio.http.sqs_api.attempts import Attempts
 from forq_trio.http.sqs_api.details import DetailChanges
 from forq_trio.http.sqs_api.errors import SqsError
 from forq_trio.http.sqs_api.explain import explain
-from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue
+from forq_trio.http.sqs_api.names import SqsQueue
 from forq_trio.http.sqs_api.query_protocol import QueryProtocol
-from forq_trio.http.sqs_api.shapes import SendMessageRequest
+from forq_trio.http.sqs_api.service import SqsService
+from forq_trio.http.sqs_api.shapes import AttributeValue, ReceivedAnswer, SendMessageRequest, SqsMessage
 from forq_trio.model import limits
 from forq_trio.model.holders import HOLDER, OWNER, Holder, HolderKind
-from forq_trio.storage.engine import EngineSettings
-from forq_trio.system import open_system
-from oracle.engine import MemoryEngine
-from support.actors import TrioClock, on_the_loop
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import SettingsChange
 from support.real_server import RealServer
 
 from .conftest import ROOT_KEY
-from .raw import of_json, of_xml
+from .in_process import ACCOUNT, memory_system, request_of
+from .raw import NAMESPACE, of_json, of_xml
 
-ACCOUNT = SqsAccount("000000000000", "us-east-1")
 TOKENS = [Holder(HolderKind.TOKEN, name) for name in ("greedy", "modest")]
 
 
@@ -65,9 +65,7 @@ def test_a_long_text_full_of_quotes_is_one_value(raw, url) -> None:
 
 def read_form(body: bytes) -> str | None:
     """The body of the message in a form."""
-    content = b"Action=SendMessage&MessageBody=" + body
-    request = Request("POST", "/", "", {}, content, "127.0.0.1", lambda: nullcontext())
-    _, asked = QueryProtocol.read(request)
+    _, asked = QueryProtocol.read(request_of(b"Action=SendMessage&MessageBody=" + body))
     assert isinstance(asked, SendMessageRequest)
     return asked.message_body
 
@@ -219,9 +217,9 @@ def test_a_presigned_url_with_characters_that_no_signature_has(server, raw) -> N
         assert answer.code == "IncompleteSignature"
 
 
-async def test_a_token_makes_only_its_own_attempts_be_forgotten(autojump_clock, monkeypatch) -> None:
+async def test_a_token_makes_only_its_own_attempts_be_forgotten(monkeypatch) -> None:
     monkeypatch.setattr(limits, "SQS_ATTEMPTS_BYTES_MAX", 10_000)
-    async with open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop()) as system:
+    async with memory_system() as system:
         attempts = Attempts(system.broker)
         greedy, modest = TOKENS
 
@@ -232,19 +230,22 @@ async def test_a_token_makes_only_its_own_attempts_be_forgotten(autojump_clock, 
             attempts.note("q", attempt, found)
             return found
 
-        first = await receive(modest, "first")
+        async def again(attempt: str) -> list[str]:
+            return [each.receipt for each in await attempts.again("q", attempt, None) or ()]
+
+        (first,) = await receive(modest, "first")
         for number in range(20):
-            latest = await receive(greedy, f"{number}", attributes={"a": "y" * 1_000})
-        assert await attempts.again("q", "0", None) is None
-        assert await attempts.again("q", "19", None) == latest
-        assert await attempts.again("q", "first", None) is None  # an attempt of another token
+            (latest,) = await receive(greedy, f"{number}", attributes={"a": "y" * 1_000})
+        assert await again("0") == []
+        assert await again("19") == [latest.receipt]
+        assert await again("first") == []  # an attempt of another token
         HOLDER.set(modest)
-        assert await attempts.again("q", "first", None) == first
+        assert await again("first") == [first.receipt]
 
 
 async def test_long_details_share_a_bound(autojump_clock, monkeypatch) -> None:
     monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 30_000)
-    async with open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop()) as system:
+    async with memory_system() as system:
         changes = DetailChanges(system.broker)
 
         async def store(name: str, length: int, holder: Holder = OWNER) -> None:
@@ -273,3 +274,72 @@ async def test_long_details_share_a_bound(autojump_clock, monkeypatch) -> None:
         queue = SqsQueue("g", ACCOUNT.region, ACCOUNT)
         with pytest.raises(SqsError, match="too long together"):
             await again.store(queue, attributes={"Policy": "x" * 9_000})
+
+
+async def test_details_that_are_not_stored_charge_nobody(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 30_000)
+    async with memory_system() as system:
+        changes = DetailChanges(system.broker)
+        greedy, modest = TOKENS
+
+        async def store(name: str, length: int, holder: Holder, change: SettingsChange) -> None:
+            HOLDER.set(holder)
+            queue = SqsQueue(name, ACCOUNT.region, ACCOUNT)
+            await changes.store(queue, change, attributes={"Policy": "x" * length})
+
+        await store("a", 9_000, modest, SettingsChange())
+        with pytest.raises(SqsError, match="too long together"):
+            await store("a", 25_000, greedy, SettingsChange())
+        for name in ("a", "c"):
+            with pytest.raises(SqsError, match="it must be another queue"):
+                await store(name, 10_000, greedy, SettingsChange(dead_letter_queue=name))
+        await store("b", 13_000, greedy, SettingsChange())  # no more than that: its share is two thirds
+
+
+@pytest.mark.parametrize("path", ["/", "/000000000000/q"])
+def test_a_body_that_the_server_does_not_take_is_answered_as_sqs_does(server, path) -> None:
+    body = b"x" * (limits.BODY_BYTES_MAX + 1)
+    answer = (413, "RequestEntityTooLarge", "The request is longer than the server takes.")
+    json = {"X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0"}
+    with httpx.Client(base_url=server.url, verify=False) as client:
+        assert of_json(client.post(path, content=body, headers=json)) == answer
+        assert of_xml(client.post(path, content=body)) == answer
+        assert client.post("/api/v1/queues/q/messages", content=body).json()["code"].startswith("bad_request")
+
+
+class Turns:
+    """Counts how often other tasks have their turn."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def take(self) -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            self.count += 1
+
+
+async def test_xml_of_long_messages_is_made_in_slices() -> None:
+    body = "&" * (limits.SQS_MESSAGE_BYTES_MAX - 1) + "\r"
+    async with memory_system() as system, trio.open_nursery() as nursery:
+        service = SqsService(system.broker, UnsignedGate("us-east-1"), ACCOUNT, None)
+        for _ in range(2):
+            await system.broker.store_message("q", NewMessage(body))
+        turns = Turns()
+        nursery.start_soon(turns.take)
+        asked = b"Action=ReceiveMessage&QueueUrl=q&MaxNumberOfMessages=2"
+        answer = await service.respond(request_of(asked))
+        nursery.cancel_scope.cancel()
+    found = [each.text for each in ET.fromstring(answer.body).iter(f"{NAMESPACE}Body")]
+    assert found == [body, body]
+    assert turns.count > len(answer.body) / (3 * limits.READ_SLICE_BYTES)
+
+
+def test_no_part_of_an_answer_in_xml_is_long() -> None:
+    odd = "&\r\0\N{GRINNING FACE}" * 300_000
+    message = SqsMessage("id", "receipt", "md5", odd, {}, None, {"a": AttributeValue("String", odd)})
+    parts = list(QueryProtocol.parts("ReceiveMessage", ReceivedAnswer([message]), "id"))
+    assert max(map(len, parts)) < 2 * limits.READ_SLICE_BYTES
+    whole = ET.fromstring(b"".join(parts))
+    shown = odd.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    assert [whole.findtext(f".//{NAMESPACE}{name}") for name in ("Body", "StringValue")] == [shown, shown]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 from botocore.exceptions import ClientError
 
@@ -36,6 +37,16 @@ def test_a_duplicate_is_answered_as_the_first_and_not_delivered(sqs, fifo) -> No
     sqs.delete_message(QueueUrl=fifo, ReceiptHandle=message["ReceiptHandle"])
     assert send(sqs, fifo, "a")["MessageId"] == first["MessageId"]
     assert receive(sqs, fifo) == []
+
+
+def test_a_queue_that_is_deleted_and_made_again_knows_no_duplicates(sqs, fifo) -> None:
+    first = send(sqs, fifo, "a")
+    sqs.delete_queue(QueueUrl=fifo)
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    sqs.create_queue(QueueName=fifo.rpartition("/")[2], Attributes=attributes)
+    second = send(sqs, fifo, "a")
+    assert second["MessageId"] != first["MessageId"]
+    assert bodies(receive(sqs, fifo)) == ["a"]
 
 
 def test_the_scope_of_ids_may_be_the_group(sqs, name) -> None:
@@ -86,3 +97,28 @@ def test_an_id_is_needed_where_contents_are_not_compared(sqs, name) -> None:
     url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     with pytest.raises(ClientError, match="ContentBasedDeduplication enabled or MessageDeduplicationId"):
         send(sqs, url, "x")
+
+
+def test_a_queue_that_another_api_made_is_a_fifo_queue_by_its_name(sqs, api, name) -> None:
+    for content in ("a", "b"):
+        body = {"content": content, "group": "g"}
+        assert api.post(f"/api/v1/queues/{name}.fifo/messages", json=body).is_success
+    assert bodies(receive(sqs, f"{name}.fifo", 1)) == ["a"]
+    assert receive(sqs, f"{name}.fifo") == []
+
+
+@pytest.mark.parametrize("length", [20, 80])
+def test_a_fifo_queue_stays_one_whatever_another_api_sets(sqs: Any, api: httpx.Client, length: int) -> None:
+    name = "s" * (length - 5) + ".fifo"  # the longer one is cut in the other APIs
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    known = [each["queue"] for each in api.get("/api/v1/queues").json()["queues"]]
+    (house_name,) = [each for each in known if each.startswith(name[:40])]
+    settings = f"/api/v1/queues/{house_name}/settings"
+    assert api.delete(settings).is_success
+    refused = api.put(settings, json={"groupOrder": "fair"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "$.groupOrder")
+    for body in ("a", "b"):
+        send(sqs, url, body)
+    assert bodies(receive(sqs, url, 1)) == ["a"]
+    assert receive(sqs, url) == []

@@ -112,6 +112,36 @@ def test_an_old_receipt_deletes_the_message(sqs, url) -> None:
     assert counts["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
+@pytest.mark.parametrize("seconds", [0, 100])
+def test_the_visibility_of_a_visible_message_does_not_change(sqs, url, seconds) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (message,) = receive(sqs, url, VisibilityTimeout=0)
+    with pytest.raises(sqs.exceptions.MessageNotInflight, match="isn't in flight") as error:
+        sqs.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
+        )
+    assert code(error) == "AWS.SimpleQueueService.MessageNotInflight"
+    assert bodies(receive(sqs, url)) == ["x"]
+
+
+def test_visibilities_in_a_batch_change_one_by_one(sqs, url) -> None:
+    for body in ("hidden", "back", "gone", "visible"):
+        sqs.send_message(QueueUrl=url, MessageBody=body)
+    hidden, back, gone = receive(sqs, url, 3)
+    (visible,) = receive(sqs, url, VisibilityTimeout=0)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=gone["ReceiptHandle"])
+    entries = [
+        {"Id": each["Body"], "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": seconds}
+        for each, seconds in ((hidden, 5), (back, 0), (gone, 5), (visible, 6))
+    ]
+    done = sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert [each["Id"] for each in done["Successful"]] == ["hidden", "back"]
+    assert {each["Id"]: each["Code"] for each in done["Failed"]} == {
+        "gone": "InvalidParameterValue",
+        "visible": "AWS.SimpleQueueService.MessageNotInflight",
+    }
+
+
 def test_a_batch_answers_each_entry(sqs, url) -> None:
     entries = [{"Id": str(n), "MessageBody": f"m{n}"} for n in range(9)] + [
         {"Id": "bad", "MessageBody": "\x00"}

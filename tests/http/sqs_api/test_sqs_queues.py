@@ -6,10 +6,20 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 from botocore.exceptions import ClientError
 
+from forq_trio.http.sqs_api.attributes import COUNTS
+from forq_trio.http.sqs_api.details import DetailChanges
+from forq_trio.http.sqs_api.errors import SqsError
+from forq_trio.http.sqs_api.queues import SqsQueues
+from forq_trio.http.sqs_api.shapes import AddPermissionRequest, QueueUrlRequest
+from forq_trio.http.sqs_api.tags import SqsTags
+from forq_trio.model.errors import StorageLost
+from forq_trio.model.sqs.policies import labels_of
 from support.processes import WAIT_SECONDS_MAX
 
+from .in_process import caller_with_all_rights, memory_system
 from .test_sqs_messages import bodies, code, receive
 
 
@@ -45,6 +55,37 @@ def test_making_a_queue_again_finds_it_unless_an_attribute_differs(sqs, url, nam
         sqs.exceptions.QueueNameExists, match="different value for attribute VisibilityTimeout"
     ):
         sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "31"})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "first", "same", "other"),
+    [
+        ("VisibilityTimeout", "30", "030", "31"),
+        ("Policy", '{"a": 1, "b": [2]}', '{"b":[2],"a":1}', '{"a": 1}'),
+        (
+            "RedriveAllowPolicy",
+            '{"redrivePermission": "byQueue", "sourceQueueArns": ["ARN"]}',
+            '{"sourceQueueArns":["ARN"],"redrivePermission":"byQueue"}',
+            '{"redrivePermission": "denyAll"}',
+        ),
+        ("KmsMasterKeyId", "a", "a", "b"),
+        ("Policy", "{}", "{}", ""),
+    ],
+)
+def test_values_are_the_same_however_they_are_written(sqs, url, name, attribute, first, same, other) -> None:
+    arn = attributes(sqs, url)["QueueArn"]
+    first, same, other = (text.replace("ARN", arn) for text in (first, same, other))
+    made = sqs.create_queue(QueueName=f"{name}-again", Attributes={attribute: first})["QueueUrl"]
+    assert sqs.create_queue(QueueName=f"{name}-again", Attributes={attribute: same})["QueueUrl"] == made
+    with pytest.raises(sqs.exceptions.QueueNameExists, match=f"different value for attribute {attribute}"):
+        sqs.create_queue(QueueName=f"{name}-again", Attributes={attribute: other})
+
+
+def test_the_order_of_a_queue_does_not_depend_on_its_name(sqs, name) -> None:
+    url = sqs.create_queue(QueueName=f"{name}_lifo")["QueueUrl"]
+    for body in ("a", "b"):
+        sqs.send_message(QueueUrl=url, MessageBody=body)
+    assert bodies(receive(sqs, url)) == ["a", "b"]
 
 
 def test_attributes_change(sqs, url) -> None:
@@ -172,6 +213,19 @@ def test_permissions_are_stored_as_a_policy(sqs, url) -> None:
         sqs.remove_permission(QueueUrl=url, Label="all")
 
 
+async def test_permissions_that_are_added_at_once_are_all_stored(autojump_clock) -> None:
+    async with memory_system() as system:
+        tags, caller = SqsTags(system.broker, DetailChanges(system.broker)), caller_with_all_rights()
+        await system.broker.produce("q", "x")
+        async with trio.open_nursery() as nursery:
+            for label in ("a", "b", "c"):
+                asked = AddPermissionRequest("q", label, ["111122223333"], ["*"])
+                nursery.start_soon(tags.add_permission, caller, asked)
+        stored = system.broker.known.settings_of("q").sqs
+        assert stored is not None
+        assert labels_of(stored.attributes["Policy"]) == {"a", "b", "c"}
+
+
 def test_a_purge_is_allowed_once_a_minute(sqs, url) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="x")
     sqs.purge_queue(QueueUrl=url)
@@ -179,6 +233,21 @@ def test_a_purge_is_allowed_once_a_minute(sqs, url) -> None:
     with pytest.raises(sqs.exceptions.PurgeQueueInProgress) as error:
         sqs.purge_queue(QueueUrl=url)
     assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+
+
+async def test_a_purge_that_failed_may_be_tried_again_at_once(autojump_clock) -> None:
+    async with memory_system() as system:
+        queues = SqsQueues(system.broker, DetailChanges(system.broker))
+        caller, asked = caller_with_all_rights(), QueueUrlRequest("q")
+        await system.broker.produce("q", "x")
+        system.writer.storage.files_problem = "the file is gone"
+        with pytest.raises(StorageLost):
+            await queues.purge(caller, asked)
+        system.writer.storage.files_problem = None
+        await queues.purge(caller, asked)
+        assert system.broker.known.counts_of("q").total == 0
+        with pytest.raises(SqsError, match="allowed every 60 seconds"):
+            await queues.purge(caller, asked)
 
 
 def test_a_deleted_queue_is_gone_with_its_messages(sqs, url, name) -> None:
@@ -231,6 +300,16 @@ def test_a_message_that_was_received_too_often_is_a_dead_letter_and_comes_back(s
     assert "TaskHandle" not in task
     with pytest.raises(ClientError, match="Task does not exist"):
         sqs.cancel_message_move_task(TaskHandle=handle)
+
+
+def test_what_expires_is_no_dead_letter(sqs: Any, api: httpx.Client, name: str) -> None:
+    source, target, _ = dead_letters(sqs, name)
+    body = {"content": "x", "ttlMs": 1}
+    assert api.post(f"/api/v1/queues/{name}-source/messages", json=body).is_success
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while attributes(sqs, source, *COUNTS) != dict.fromkeys(COUNTS, "0"):
+        assert time.monotonic() < until
+    assert attributes(sqs, target, *COUNTS) == dict.fromkeys(COUNTS, "0")
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,29 @@
 
 import datetime
 from contextlib import nullcontext
+from hashlib import sha256
 from unittest.mock import patch
 
 import pytest
+import trio
 from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from forq_trio.http.access import KeyFailures
 from forq_trio.http.message import Request
+from forq_trio.http.sqs_api.access import SignatureGate
 from forq_trio.http.sqs_api.errors import SqsError
-from forq_trio.http.sqs_api.signature import SKEW_SECONDS_MAX, check_signature, signature_of
+from forq_trio.http.sqs_api.signature import (
+    SKEW_SECONDS_MAX,
+    check_signature,
+    check_time,
+    hash_of,
+    signature_of,
+)
+from forq_trio.http.throttle import Throttle
+from forq_trio.in_place import TaskRequired, run_until_paused
+from forq_trio.model import limits
 
 NOW = datetime.datetime(2026, 3, 1, 12, 0, 0, tzinfo=datetime.UTC)
 KEY = Credentials("AK", "secret")
@@ -33,7 +46,9 @@ def signed(path: str = "/", body: bytes = b"{}", **headers: str) -> Request:
 
 
 def check(request: Request, secret: str = "secret", seconds: float = 0) -> None:
-    check_signature(request, signature_of(request), secret, NOW.timestamp() + seconds)
+    signature = signature_of(request)
+    check_time(signature, NOW.timestamp() + seconds)
+    check_signature(request, sha256(request.body).hexdigest(), signature, secret)
 
 
 @pytest.mark.parametrize("path", ["/", "/000000000000/emails", "/000000000000/emails.fifo"])
@@ -113,3 +128,50 @@ def test_what_is_signed_has_a_bound() -> None:
     request.headers = {**request.headers, b"authorization": authorization}
     with pytest.raises(SqsError, match="not one of"):
         signature_of(request)
+
+
+def test_how_many_headers_are_signed_has_a_bound() -> None:
+    """Each is remembered for each of many clients, before anybody knows whether their keys are right."""
+    names = [f"x-{number:02}" for number in range(63)]
+    request = signed(**dict.fromkeys(names, "v"))
+    with pytest.raises(SqsError, match="More than 64 headers"):
+        signature_of(request)
+    few = signed(**dict.fromkeys(names[:-1], "v"))
+    assert len(signature_of(few).terms.names) == 64
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, limits.READ_SLICE_BYTES, limits.READ_SLICE_BYTES + 1])
+async def test_the_hash_of_a_body(more: int) -> None:
+    body = b"x" * (limits.READ_SLICE_BYTES + more)
+    assert await hash_of(body) == sha256(body).hexdigest()
+
+
+async def test_while_a_long_body_is_hashed_others_go_on() -> None:
+    passes = 0
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            passes += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await hash_of(b"x" * 40 * limits.READ_SLICE_BYTES)
+        nursery.cancel_scope.cancel()
+    assert passes >= 20
+    with pytest.raises(TaskRequired):
+        run_until_paused(hash_of(b"x" * 2 * limits.READ_SLICE_BYTES))
+
+
+def test_a_signature_of_another_time_is_refused_before_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = SignatureGate("secret", None, KeyFailures(Throttle()))
+    request = signed()
+    request.headers = {
+        **request.headers,
+        b"authorization": request.headers[b"authorization"].replace(b"Credential=AK/", b"Credential=forq/"),
+    }
+    with pytest.raises(SqsError, match="not valid now"):
+        gate(request)
+    monkeypatch.setattr("forq_trio.http.sqs_api.access.time", NOW.timestamp)
+    gate(request)

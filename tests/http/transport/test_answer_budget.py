@@ -22,7 +22,7 @@ CONFIG = TransportConfig(answers_bytes_max=2 * LONG)
 
 def admitted(budget: AnswerBudget, body_bytes: int, method="GET", on_unsent=None) -> int:
     response = Response(200, b"x" * body_bytes, on_unsent=on_unsent)
-    return budget.admit(OWNER, method, "/", response, lambda status, *_: Response(status)).status
+    return budget.admit(OWNER, method, "/", {}, response, lambda status, *_: Response(status)).status
 
 
 def test_long_answers_leave_a_part_to_short_ones():

@@ -176,7 +176,7 @@ async def test_a_refusal_knows_what_was_asked():
     refused = []
 
     def refuse(*asked) -> Response:
-        refused.append(asked)
+        refused.append((*asked[:3], asked[3][b"host"]))
         return Response(asked[0])
 
     async def handler(request):
@@ -187,7 +187,7 @@ async def test_a_refusal_knows_what_was_asked():
         client = await http2(transport)
         assert (await client.answer(await client.request("POST", "/large?q", b"x" * 11))).status == 413
         assert (await client.answer(await client.request("GET", "/fails"))).status == 500
-    assert refused == [(413, "POST", "/large"), (500, "GET", "/fails")]
+    assert refused == [(413, "POST", "/large", b"test"), (500, "GET", "/fails", b"test")]
 
 
 async def test_slow_body():

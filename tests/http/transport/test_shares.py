@@ -89,7 +89,7 @@ def test_a_connection_has_a_share_of_the_answers():
     def status_of(own_bytes: int) -> int:
         response = Response(200, bytes(limits.SHORT_ANSWER_BYTES_MAX))
         refuse = lambda status, *_: Response(status)  # noqa: E731
-        return budget.admit(OWNER, "GET", "/", response, refuse, own_bytes).status
+        return budget.admit(OWNER, "GET", "/", {}, response, refuse, own_bytes).status
 
     assert [status_of(0), status_of(limits.SHORT_ANSWER_BYTES_MAX)] == [200, 200]
     assert status_of(2 * limits.SHORT_ANSWER_BYTES_MAX) == 503

@@ -3,7 +3,13 @@
 Clients note what they ask and what they are answered, whichever server answers. The events, which the history reads in
 the order of commits, are played again: so it knows at each commit which messages were ready, and who held the others.
 
-An event tells the size of a message, but neither its priority nor its group: so the size of each content says them.
+An event tells the size of a message, but neither its priority nor its group: so the size of each content says them. Nor
+does it tell to which receive a message was given: of those that were given at the same time, the clients know that.
+
+- FIFO: messages have priorities, and are given in their order.
+- CAPPED: of each group one message may be in process.
+- STRICT: the groups are strict. While a message of a group is in process, or waits for its next attempt, no other
+  receive gets one of that group. A receive may get several, in their order.
 """
 
 import time
@@ -14,7 +20,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-FIFO, STRICT, TICKS = "fifo", "strict", "ticks"
+FIFO, CAPPED, STRICT, TICKS = "fifo", "capped", "strict", "ticks"
 PRIORITIES = (100, 200)
 GROUPS = ("a", "b", "c", "d")
 CLOCKS_DIFFER_MS = 100
@@ -50,11 +56,19 @@ def line_of(queue: str, size: int) -> Line:
 
 @dataclass
 class Message:
-    """As the events tell it. holder: the attempt of whoever has it, 0 for nobody."""
+    """As the events tell it. holder: the attempt of whoever has it, 0 for nobody. given_at: to whoever had it last."""
 
     line: Line
     attempts: int = 0
     holder: int = 0
+    given_at: int = 0
+
+
+class Given(NamedTuple):
+    """A delivery."""
+
+    sequence: int
+    attempt: int
 
 
 class Held(NamedTuple):
@@ -76,6 +90,8 @@ class History:
         self._sequences: dict[str, int] = {}
         self._held: dict[int, Held] = {}
         self._received: dict[int, int] = {}
+        self._receives: dict[Given, int] = {}  # the number of each receive
+        self._together: list[tuple[Given, Given]] = []  # of one strict group, at the same time
         self._acked: set[int] = set()
         self._stored: dict[int, Message] = {}
         self._lines: defaultdict[Line, dict[int, Message]] = defaultdict(dict)
@@ -111,8 +127,15 @@ class History:
         self._newest_answered = max(self._newest_answered, newest_before)
         self.seen["sent"] += len(contents)
 
-    def received(self, message: dict[str, Any]) -> None:
-        """A client has the answer with this message, which is nobody else's."""
+    def answered(self, messages: Sequence[dict[str, Any]]) -> None:
+        """A client has the answer of a receive."""
+        self.seen["receives"] += 1
+        for message in messages:
+            self._receives[Given(message["sequence"], message["attempts"])] = self.seen["receives"]
+            self._received_one(message)
+
+    def _received_one(self, message: dict[str, Any]) -> None:
+        """A client has this message, which is nobody else's."""
         sequence, attempts, content = message["sequence"], message["attempts"], message["content"]
         known = self._sequences.get(content, sequence)
         hold(known == sequence, "{} was answered with {}", message, known)
@@ -161,7 +184,7 @@ class History:
             self._change(event)
         hold(touched.issuperset(passed), "{} were passed by {}", set(passed) - touched, newest)
         for line in newest:
-            if line.queue == STRICT:
+            if line.queue == CAPPED:
                 holders = [sequence for sequence, message in self._lines[line].items() if message.holder]
                 hold(len(holders) <= 1, "in process at once, of one group: {}", holders)
 
@@ -190,10 +213,14 @@ class History:
         if kind == "delivered":
             hold(message.holder == 0, "attempt {} has it: {}", message.holder, event)
             hold(attempt == message.attempts + 1, "after {} attempts: {}", message.attempts, event)
+            if message.line.queue == STRICT:
+                self._check_strict(message.line, Given(sequence, attempt), event["at"])
             message.attempts = message.holder = attempt
+            message.given_at = event["at"]
         elif kind in ("nacked", "lease_expired", "released"):
             # A receipt is current until the next delivery, also when its lease has ended.
-            late = kind != "lease_expired" and message.holder == 0 and message.attempts == attempt
+            by_consumer = kind != "lease_expired" or event.get("reason") == "ended_by_consumer"
+            late = by_consumer and message.holder == 0 and message.attempts == attempt
             hold(late or message.holder == attempt, "attempt {} has it: {}", message.holder, event)
             message.holder = 0
             message.attempts -= kind == "released"
@@ -203,11 +230,24 @@ class History:
             del self._stored[sequence]
             del self._lines[message.line][sequence]
 
+    def _check_strict(self, line: Line, given: Given, at: int) -> None:
+        """A message of a strict group is given to somebody: none before it waits, and others were given with it."""
+        for sequence, message in self._lines[line].items():
+            if message.holder:
+                hold(message.given_at == at, "in process since {}: {}; {}", message.given_at, sequence, given)
+                self._together.append((Given(sequence, message.holder), given))
+            else:
+                hold(sequence >= given.sequence, "{} waits, and is before {}", sequence, given)
+
     # The end
 
     def check_end(self) -> None:
         """After everything was consumed."""
         hold(not self._stored, "left: {}", self._stored)
+        for each in self._together:
+            receives = {self._receives[given] for given in each if given in self._receives}
+            hold(len(receives) < 2, "of one group, to the receives {}: {}", receives, each)
+        self.seen["several of a group"] = len(self._together)
         lost = {content for content, sequence in self._sequences.items() if sequence not in self._made}
         hold(not lost, "answered, and not stored: {}", lost)
         for sequence in self._acked:

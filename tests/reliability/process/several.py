@@ -17,11 +17,19 @@ from typing import Any, NamedTuple
 import httpx
 import trio
 
-from reliability.process.crossed import FIFO, GROUPS, PRIORITIES, STRICT, TICKS, History, Line
+from reliability.process.crossed import CAPPED, FIFO, GROUPS, PRIORITIES, STRICT, TICKS, History, Line
 from reliability.process.load import make_client, messages_of
 from support.real_server import RealServer, real_server
 
-SERVERS, PRODUCERS, CONSUMERS, SCHEDULES = 3, 6, 5, 5
+SERVERS, PRODUCERS, SCHEDULES = 3, 6, 5
+CONSUMED = FIFO, CAPPED, STRICT, FIFO, CAPPED, STRICT, STRICT, TICKS
+"""The queue of each consumer."""
+SETTINGS: dict[str, dict[str, object]] = {
+    FIFO: {},
+    CAPPED: {"groupInFlightMax": 1},
+    STRICT: {"groupOrder": "strict"},
+    TICKS: {},
+}
 PENDING_MAX = 500
 LEASE_MS = 3_000
 GIVE_UP_SECONDS = 4.0
@@ -37,7 +45,7 @@ RUN_LATE_MS_MAX = 15_000
 """A schedule sends when the next batch runs."""
 GONE = (httpx.TransportError,)
 LINES = [Line(FIFO, number) for number in range(len(PRIORITIES))] + [
-    Line(STRICT, number) for number in range(len(GROUPS))
+    Line(queue, number) for queue in (CAPPED, STRICT) for number in range(len(GROUPS))
 ]
 
 
@@ -192,7 +200,7 @@ class Load:
             line = self.rng.choice(LINES)
             contents = [self.history.new_content(line) for _ in range(self.rng.randrange(1, 4))]
             more: dict[str, object] = {"priority": PRIORITIES[line.number]} if line.queue == FIFO else {}
-            if line.queue == STRICT:
+            if line.queue in (CAPPED, STRICT):
                 more["group"] = GROUPS[line.number]
             newest = self.history.sending()
             messages = [{"content": content, **more} for content in contents]
@@ -212,13 +220,11 @@ class Load:
             if answer is None:
                 continue
             messages = answer.json()["messages"]
-            for message in messages:
-                self.history.received(message)
+            self.history.answered(messages)
             # Some are given back, some are left alone: their leases end.
             draw = self.rng.random() if self.sending else 1.0
-            await self._settle(
-                queue, messages[:1] if draw < 0.1 else messages, "nack" if draw < 0.05 else "ack"
-            )
+            verb = "nack" if draw < 0.05 else "extend" if draw < 0.07 else "ack"
+            await self._settle(queue, messages[:1] if draw < 0.1 else messages, verb)
 
     async def _settle(self, queue: str, messages: Sequence[dict[str, Any]], verb: str) -> None:
         if not messages:
@@ -226,10 +232,12 @@ class Load:
         for message in messages:
             self.history.settling(message)
         body: dict[str, object] = {"receipts": [message["receipt"] for message in messages]}
-        if verb == "nack":
-            body["delayMs"] = 0
+        if verb == "nack":  # elsewhere later messages pass one that waits for its next attempt
+            body["delayMs"] = self.rng.choice((0, 500)) if queue == STRICT else 0
+        if verb == "extend":
+            body["leaseMs"] = 0
         answer = await self.ask("POST", f"{messages_of(queue)}/{verb}", body)
-        if answer is None or verb == "nack":
+        if answer is None or verb != "ack":
             return
         for message, result in zip(messages, answer.json()["results"], strict=True):
             if result["ok"]:
@@ -251,8 +259,7 @@ class Load:
         await self._all_read.wait()
 
     async def prepare(self) -> None:
-        for queue in (FIFO, STRICT, TICKS):
-            more = {"groupInFlightMax": 1} if queue == STRICT else {}
+        for queue, more in SETTINGS.items():
             assert await self.ask("PUT", f"/api/v1/queues/{queue}/settings", {"maxAttempts": 1_000, **more})
         for number in range(SCHEDULES):
             body = {"queue": TICKS, "content": f"tick {number}", "every": "1s", "missed": "all"}
@@ -303,8 +310,8 @@ async def load_on(servers: Servers, rng: Random) -> AsyncIterator[Load]:
         await load.prepare()
         for _ in range(PRODUCERS):
             nursery.start_soon(load.produce)
-        for number in range(CONSUMERS):
-            nursery.start_soon(load.consume, (FIFO, STRICT, FIFO, STRICT, TICKS)[number])
+        for queue in CONSUMED:
+            nursery.start_soon(load.consume, queue)
         nursery.start_soon(load.read_events)
         nursery.start_soon(load.machine.measure)
         nursery.start_soon(ticks.keep_reading)

@@ -15,9 +15,9 @@ from forq_trio.model.queues.setting_values import Order
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, PRODUCED, Batch, BatchResult
 from reliability.whole_app.causes import Causes
-from reliability.whole_app.deeds import Deeds
+from reliability.whole_app.deeds import Deeds, queues_forgotten
 from reliability.whole_app.keyed import Offers
-from reliability.whole_app.order import check_order, check_place
+from reliability.whole_app.order import check_held, check_order, check_place, check_strict_groups
 from reliability.whole_app.stores import Stored, Table, counted
 from reliability.whole_app.violations import Clause, Violation, hold
 
@@ -71,6 +71,9 @@ class Books:
         try:
             deeds = Deeds(batch, result, parked, before)
             self._check_sends(deeds, rules)
+            forgotten = queues_forgotten(batch, result)
+            for key in [key for key in self._first_sends if key[0] in forgotten]:
+                del self._first_sends[key]
             causes = Causes(before, after, deeds, rules)
             offers = self._check_offers(deeds, causes, before)
             self._check_settlements(deeds, causes, before)
@@ -96,6 +99,9 @@ class Books:
             self._check_deliveries(deeds, causes, before, after)
             causes.of_groups()
             check_order(deeds, after, offers.promoted.keys())
+            self.seen["several of a strict group"] += check_strict_groups(
+                deeds, after, offers.promoted.keys(), lambda queue: rules(queue)[-1].strict_groups
+            )
             self._count_deeds(deeds, parked)
             self._check_events(result, before, after, deeds)
         except Violation as violation:
@@ -155,21 +161,23 @@ class Books:
         self._first_sends[key] = (produced.id, produced.sequence, now_ms + window_ms)
 
     def _check_settlements(self, deeds: Deeds, causes: Causes, before: Table) -> None:
-        """A receipt worked if, and only if, it was the current one."""
+        """A receipt worked if, and only if, it was one of the claims that the command takes."""
         for command, receipt, worked in deeds.settled:
             row = before.get(receipt.seq)
             current = (
                 row is not None
-                and row.token == receipt.token
-                and command.queue in (None, row.queue)
+                and deeds.takes(command, receipt, row)
                 and getattr(command, "message_id", None) in (None, row.id)
             )
             if worked:
+                current = current and command.queue in (None, *causes.places(row))
                 hold(Clause.FENCE, current, "{} worked on {}", command, row)
-            elif current:
+            elif current and command.queue in (None, row.queue):
                 # Sends go before their batch's settlements: what one of them replaced or pushed out is gone by then.
-                replaced = row.id in deeds.removed or deeds.dropped_by_key(row) or causes.made_room(row)
+                moved = row.id in deeds.removed or row.id in deeds.moved_by_hand
+                replaced = moved or deeds.dropped_by_key(row) or causes.made_room(row)
                 overtaken = replaced or deeds.touches(row) or (row.due_at or deeds.now_ms) <= deeds.now_ms
+                overtaken = overtaken or causes.may_refuse_to_extend(command, row)
                 hold(Clause.FENCE, overtaken, "{} did not work on {}", command, row)
 
     def _appeared(self, row: Stored, others: Sequence[Stored], deeds: Deeds, rules: RulesAround) -> None:
@@ -314,8 +322,9 @@ class Books:
             ready = [row for row in self.table.values() if row.queue == queue and row.status == Status.READY]
             hold(Clause.PARKED, not ready or withholds(queue), "receivers wait on {} beside {}", queue, ready)
 
-    def check_quiet(self, now_ms: int) -> None:
+    def check_quiet(self, now_ms: int, rules: Callable[[str], QueueRules]) -> None:
         """After a while without clients and faults: time has done its work, and nothing is held by nobody."""
+        check_held(self.table, rules)
         known = {(receipt.seq, receipt.token) for receipt in map(Receipt.parse, self.handed)}
         for row in self.table.values():
             due_at = row.due_at

@@ -5,12 +5,14 @@ from typing import Any
 
 import msgspec
 import trio
+from msgspec import UNSET
 
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.in_place import require_task
-from forq_trio.model.commands import Ack, Claim, OfferMany, Pause, Produce, Release, Sweep
+from forq_trio.model.commands import Ack, Claim, Configure, OfferMany, Pause, Produce, Release, Sweep
 from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
+from forq_trio.model.queues.setting_values import GroupOrder
 from forq_trio.storage.engine import Batch, BatchResult
 from reliability.whole_app.engine import SENDS
 from reliability.whole_app.stores import MemoryStore
@@ -199,6 +201,45 @@ class NeverPauses(Broken):
             if isinstance(command, Pause):
                 paused = self._paused - {command.queue}
                 self._paused = paused | {command.queue} if command.paused else paused
+
+
+class IgnoresGroups(Broken):
+    """It takes strict groups for others, and says that they are strict."""
+
+    _strict: frozenset[str] = frozenset()
+
+    def asked(self, batch):
+        commands = [self._without_order(each) for each in batch.commands]
+        return Batch(commands, batch.now_ms, batch.receivers)
+
+    def _without_order(self, command):
+        if not isinstance(command, Configure) or (command.change and command.change.group_order is UNSET):
+            return command
+        self._strict -= {command.queue}
+        if command.change is None:
+            return command
+        if command.change.group_order is GroupOrder.STRICT:
+            self._strict |= {command.queue}
+        fair = msgspec.structs.replace(command.change, group_order=None)
+        return msgspec.structs.replace(command, change=fair)
+
+    def snapshot(self):
+        known = self._engine.snapshot()
+
+        def rules(queue: str) -> Any:
+            order = GroupOrder.STRICT if queue in self._strict else GroupOrder.FAIR
+            return msgspec.structs.replace(known.rules(queue), group_order=order)
+
+        return Altered(known, rules=rules)
+
+
+class HoldsForEver(Broken):
+    """Messages of groups are held once they have waited for a while."""
+
+    def spoil(self, batch, result):
+        for row in self.rows(Status.READY)[2:]:
+            if row.group:
+                self.change(row, status=Status.HELD)
 
 
 class ForgetsTime(Broken):

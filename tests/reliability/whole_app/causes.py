@@ -5,8 +5,9 @@ This is no second engine: it does not say what a batch must do, only what it may
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from forq_trio.model.commands import Extend, Nack, NackById
+from forq_trio.model.commands import Command, Extend, Nack, NackById
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, Overflow
 from forq_trio.model.queues.settings import QueueRules
@@ -53,9 +54,13 @@ class Causes:
         hold(Clause.LOST, self._sent_to(row.queue) and self._overflows(row), "{} is gone", row)
         return "overflow"
 
+    def places(self, row: Stored) -> set[str]:
+        """The queues that it was in, or may have gone to."""
+        return {row.queue, *self._targets(row), *self._moved_to(row)}
+
     def purged(self, row: Stored) -> bool:
         """Whether a purge of a queue that it was in, or went to, removed it."""
-        places = {row.queue, *self._targets(row), *self._moved_to(row)}
+        places = self.places(row)
         return any(
             purge.queue in places and (purge.up_to is None or row.seq <= purge.up_to)
             for purge in self._deeds.purges
@@ -144,6 +149,13 @@ class Causes:
             bound = self.rules(queue)[-1].group_in_flight_max
             within = not group or bound is None or count <= max(bound, before[queue, group])
             hold(Clause.EARLY, within, "{} of group {} are in process, {} may be", count, group, bound)
+
+    def may_refuse_to_extend(self, command: Command[Any], row: Stored) -> bool:
+        """Whether the lease may not be extended, because it has ended and a limit is reached, or it is not ready."""
+        if not isinstance(command, Extend) or row.status == Status.PROCESSING:
+            return False
+        limited = any(each.limits_groups or each.in_flight_max is not None for each in self.rules(row.queue))
+        return limited or row.status not in (Status.READY, Status.HELD)
 
     def _held(self, row: Stored) -> bool:
         """Whether somebody holds it, and neither gave it back in this batch nor is somebody else entitled to act."""

@@ -15,16 +15,19 @@ from reliability.whole_app.books import Books
 from reliability.whole_app.front import Answer, Front
 from support.actors import elapse
 
-QUEUES = ("a", "b", "c_lifo")
-DEAD_LETTER_QUEUES = ("a-dlq", "b-dlq", "c_lifo-dlq", "x")
+ORDERED = "d.fifo"
+"""Most of the time its groups are strict. SQS takes it for a FIFO queue."""
+QUEUES = ("a", "b", "c_lifo", ORDERED)
+DEAD_LETTER_QUEUES = ("a-dlq", "b-dlq", "c_lifo-dlq", "d.fifo-dlq", "x")
 KEYS = ("k", "k", "k", "l%2Fm")
 MODES = ("create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore", "onceMore", "onceMore")
 PAUSE_SECONDS = (0, 0, 0, 0.0003, 0.001, 0.1, 2)
 LEASES_MS = (0, 5, 1_000, 100_000)
 WAITS_MS = (0, 0, 10, 5_000, 30_000)
 WAIT_MS_MAX = 30_000
-CAREFUL = ("ack", "ack", "ack", "one", "nack", "extend", "release", "hang", "stale")
-CLUMSY = ("nack", "nack", "nack", "one", "ack", "hang", "stale")
+VISIBILITY_SECONDS = (0, 0, 1, 100)
+CAREFUL = ("ack", "ack", "ack", "one", "nack", "extend", "release", "hang", "stale", "sqs")
+CLUMSY = ("nack", "nack", "nack", "one", "ack", "hang", "stale", "sqs")
 
 
 class Clients:
@@ -60,9 +63,11 @@ class Clients:
                 case _:
                     await self._offer_batch(queue)
 
-    def _message(self) -> dict[str, Any]:
+    def _message(self, queue: str) -> dict[str, Any]:
         rng = self._rng
         message: dict[str, Any] = {"content": self._books.next_content()}
+        if queue == ORDERED and rng.random() < 0.8:
+            message["group"] = rng.choice("gh")
         if rng.random() < 0.5:
             return message
         options: dict[str, Callable[[], Any]] = {
@@ -84,7 +89,7 @@ class Clients:
         return message
 
     async def _send(self, queue: str) -> None:
-        message = self._message()
+        message = self._message(queue)
         newest = self._books.sending()
         answer = await self._front.ask("POST", f"/{queue}/messages", message)
         if answer is None:
@@ -95,7 +100,7 @@ class Clients:
             self._books.refused(message["content"])
 
     async def _send_batch(self, queue: str) -> None:
-        messages = [self._message() for _ in range(self._rng.randrange(1, 5))]
+        messages = [self._message(queue) for _ in range(self._rng.randrange(1, 5))]
         newest = self._books.sending()
         answer = await self._front.ask("POST", f"/{queue}/messages/batch", {"messages": messages})
         if answer is None:
@@ -107,9 +112,9 @@ class Clients:
             for message, result in zip(messages, answer.body["results"], strict=True):
                 self._books.sent_in_batch(message["content"], newest, result)
 
-    def _offering(self) -> dict[str, Any]:
+    def _offering(self, queue: str) -> dict[str, Any]:
         rng = self._rng
-        offering = self._message()
+        offering = self._message(queue)
         offering.pop("deduplicationId", None)
         offering.pop("deduplicationWindowMs", None)
         mode = rng.choice(MODES)
@@ -121,7 +126,7 @@ class Clients:
         return offering | {"mode": mode}
 
     async def _offer(self, queue: str, key: str) -> None:
-        offering = self._offering()
+        offering = self._offering(queue)
         newest = self._books.sending()
         answer = await self._front.ask("PUT", f"/{queue}/keys/{key}", offering)
         if answer is None:
@@ -134,7 +139,7 @@ class Clients:
     async def _offer_batch(self, queue: str) -> None:
         rng = self._rng
         offerings = [
-            self._offering() | {"key": unquote(rng.choice(KEYS)), "kind": rng.choice(("", "t"))}
+            self._offering(queue) | {"key": unquote(rng.choice(KEYS)), "kind": rng.choice(("", "t"))}
             for _ in range(rng.randrange(1, 5))
         ]
         newest = self._books.sending()
@@ -209,8 +214,23 @@ class Clients:
             receipts += (
                 self._rng.sample(self._books.stale_receipts(), 1) if self._books.stale_receipts() else []
             )
-            how = self._rng.choice(("ack", "nack", "extend", "release"))
-        await self._settle_receipts(queue, how, receipts)
+            how = self._rng.choice(("ack", "nack", "extend", "release", "sqs"))
+        if how == "sqs":
+            await self._settle_as_sqs(queue, receipts)
+        else:
+            await self._settle_receipts(queue, how, receipts)
+
+    async def _settle_as_sqs(self, queue: str, receipts: list[str]) -> None:
+        """SQS takes the receipts of any claim, in a FIFO queue those of the latest one while its lease lasts."""
+        entries: list[dict[str, Any]] = [
+            {"Id": str(place), "ReceiptHandle": receipt} for place, receipt in enumerate(receipts)
+        ]
+        if self._rng.random() < 0.5:
+            await self._front.ask_sqs("DeleteMessageBatch", {"QueueUrl": queue, "Entries": entries})
+            return
+        seconds = self._rng.choice(VISIBILITY_SECONDS)
+        wanted = [{**entry, "VisibilityTimeout": seconds} for entry in entries]
+        await self._front.ask_sqs("ChangeMessageVisibilityBatch", {"QueueUrl": queue, "Entries": wanted})
 
     async def _settle_receipts(self, queue: str, how: str, receipts: list[str]) -> None:
         body: dict[str, Any] = {"receipts": receipts}
@@ -254,6 +274,7 @@ class Clients:
 
     async def set_up(self) -> None:
         """What an administrator does before anybody else comes: often, few attempts are allowed."""
+        await self._front.ask("PUT", f"/{ORDERED}/settings", {"groupOrder": "strict"})
         for queue in QUEUES:
             if self._rng.random() < 0.4:
                 change = {"maxAttempts": 1, "leaseMs": 1_000} | (
@@ -296,6 +317,7 @@ class Clients:
             "overflow": ("reject", "drop_oldest", "drop_oldest", "dead_letter"),
             "order": ("fifo", "lifo", None),
             "groupInFlightMax": (1, 1, 2, None),
+            "groupOrder": ("strict", "strict", "fair", None),
             "inFlightMax": (1, 3, None),
             "rate": ({"count": 2, "periodMs": 50}, {"count": 1, "periodMs": 20, "per": "group"}, None),
         }

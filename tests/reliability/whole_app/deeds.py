@@ -8,6 +8,7 @@ from forq_trio.model.commands import (
     AckById,
     AckRevision,
     Claim,
+    Claims,
     Command,
     Configure,
     Delete,
@@ -29,7 +30,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.keys.types import Offered, Offering
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.messages.types import Delivery, Produced, Receipt
+from forq_trio.model.messages.types import Delivery, Produced, Receipt, Status
 from forq_trio.storage.engine import Batch, BatchResult, Deferred
 from reliability.whole_app.stores import Stored, Table, key_name
 
@@ -123,6 +124,16 @@ class Deeds:
         changed = row.seq in self.updated or row.seq in self.rescheduled
         return changed or row.seq in self.worked or (row.queue, row.id) in self.by_id
 
+    def takes(self, command: Any, receipt: Receipt, row: Stored) -> bool:
+        """Whether the command takes this receipt of the message, by the claim that gave it."""
+        claims = getattr(command, "claims", Claims.CURRENT)
+        if claims is Claims.ANY:
+            return True
+        # an extension of the same batch may have leased it again
+        extended = any(isinstance(each, Extend) for each in self.worked.get(row.seq, ()))
+        leased = row.status == Status.PROCESSING or extended
+        return row.token == receipt.token and (leased or claims is Claims.CURRENT)
+
     def dropped_by_key(self, row: Stored) -> bool:
         return row.key is not None and (row.queue, row.key) in self.dropped
 
@@ -204,4 +215,12 @@ def queues_reconfigured(batch: Batch) -> set[str]:
     """The queues whose rules this batch may change."""
     return {
         command.queue for command in batch.commands if isinstance(command, Configure | Pause | ForgetQueue)
+    }
+
+
+def queues_forgotten(batch: Batch, result: BatchResult) -> set[str]:
+    """The queues that this batch deleted."""
+    done = zip(batch.commands, result.outcomes, strict=True)
+    return {
+        command.queue for command, outcome in done if isinstance(command, ForgetQueue) and outcome is True
     }

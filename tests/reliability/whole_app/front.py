@@ -92,15 +92,25 @@ class Front:
         wait_ms: int = 0,
     ) -> Answer | None:
         """The answer; None for a client that did not get it. wait_ms: how long the request may wait by itself."""
+        headers = {b"x-api-key": SECRET.encode()}
+        if receipt:
+            headers[b"x-forq-receipt"] = receipt.encode()
+        return await self._exchange(method, f"/api/v1/queues{path}", query, headers, body, wait_ms)
+
+    async def ask_sqs(self, operation: str, body: object) -> Answer | None:
+        """The answer of an operation of SQS; None for a client that did not get it."""
+        headers = {b"x-amz-target": f"AmazonSQS.{operation}".encode()}
+        return await self._exchange("POST", "/", "", headers, body, 0)
+
+    async def _exchange(
+        self, method: str, path: str, query: str, headers: dict[bytes, bytes], body: object, wait_ms: int
+    ) -> Answer | None:
         if not self._open:
             await trio.lowlevel.checkpoint()
             return NOT_TAKEN
         exchange = _Exchange()
-        headers = {b"x-api-key": SECRET.encode()}
-        if receipt:
-            headers[b"x-forq-receipt"] = receipt.encode()
         raw = b"" if body is None else _encode(body)
-        request = Request(method, f"/api/v1/queues{path}", query, headers, raw, "127.0.0.1", lambda: exchange)
+        request = Request(method, path, query, headers, raw, "127.0.0.1", lambda: exchange)
         unsent = self._choose_how_to_leave(exchange)
         self._exchanges[exchange] = None
         try:

@@ -7,11 +7,15 @@ reverse of it in a LIFO queue, and for messages of one group, which take turns w
 among themselves.
 
 So between two receivers of different batches the earlier one got the earlier message of those that were ready then.
+
+A receiver gets messages of a strict group only if no other receiver has one of it, and no earlier one waits: delayed,
+for its next attempt or by its sender, or held. It may get several.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import QueueRules
 from reliability.whole_app.deeds import Deeds
 from reliability.whole_app.stores import Stored, Table
 from reliability.whole_app.violations import Clause, hold
@@ -41,6 +45,55 @@ def check_order(deeds: Deeds, after: Table, stored_late: Set[int]) -> None:
         for row in after.values():
             if row.status == Status.READY and row.queue == queue and row.seq not in stored_late:
                 hold(Clause.ORDER, claim_key(row) > claim_key(last), "{} was handed out before {}", last, row)
+
+
+def check_strict_groups(
+    deeds: Deeds, after: Table, stored_late: Set[int], is_strict: Callable[[str], bool]
+) -> int:
+    """Hold the deliveries of a batch against strict groups; returns how often a receiver got several of one.
+
+    stored_late: see `check_order`.
+    """
+    given: dict[tuple[str, str], tuple[int, list[Stored]]] = {}
+    for receiver, handed in enumerate(deeds.handed):
+        for delivery in handed.deliveries:
+            row = after.get(delivery.sequence)
+            if row is None or not row.group or not is_strict(row.queue):
+                continue
+            first, rows = given.setdefault((row.queue, row.group), (receiver, []))
+            hold(Clause.GROUP, receiver == first, "two receivers got {} and {}", rows, row)
+            rows.append(row)
+    for group, (_, rows) in given.items():
+        last = max(rows, key=claim_key)
+        others = [row for row in after.values() if (row.queue, row.group) == group and row not in rows]
+        for row in others:
+            hold(Clause.GROUP, row.status != Status.PROCESSING, "{} was handed out beside {}", last, row)
+            waits = row.status in (Status.DELAYED, Status.HELD) and row.seq not in stored_late
+            before = waits and claim_key(row) < claim_key(last)
+            hold(Clause.GROUP, not before, "{} was handed out before {}", last, row)
+    return sum(len(rows) > 1 for _, rows in given.values())
+
+
+def check_held(table: Table, rules: Callable[[str], QueueRules]) -> None:
+    """Raise Violation for a message that is held for no reason. Rates are left out: their tokens are not known here."""
+    groups: dict[tuple[str, str], list[Stored]] = {}
+    for row in table.values():
+        if row.group:
+            groups.setdefault((row.queue, row.group), []).append(row)
+    for (queue, _), rows in groups.items():
+        held = [row for row in rows if row.status == Status.HELD]
+        if not held or rules(queue).group_rate is not None:
+            continue
+        first = min(held, key=claim_key)
+        in_process = sum(row.status == Status.PROCESSING for row in rows)
+        bound = rules(queue).group_in_flight_max
+        waits = bound is not None and in_process >= bound
+        if rules(queue).strict_groups:
+            delayed = [row for row in rows if row.status == Status.DELAYED]
+            waits = waits or in_process > 0 or any(claim_key(row) < claim_key(first) for row in delayed)
+        # the delivery of a ready one will make others ready
+        waits = waits or any(row.status == Status.READY for row in rows)
+        hold(Clause.LATE, waits, "held for no reason: {}", first)
 
 
 def check_place(row: Stored, others: Sequence[Stored], *, lifo: bool, grouped: bool) -> None:

@@ -17,6 +17,7 @@ from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.message import Handler
 from forq_trio.http.router import Router
+from forq_trio.http.sqs_api import SqsAccount, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from forq_trio.storage.engine import Engine
@@ -40,6 +41,7 @@ SMALL_BOUNDS = {
     "FAILED_MOVED_MAX": 1,
 }
 ROUNDS_MAX = 200
+SQS_ACCOUNT = SqsAccount("000000000000", "us-east-1")
 TRIAL_SECONDS_MAX = 7 * 86_400
 
 
@@ -144,7 +146,9 @@ class Trial:
             tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system, engine.batch_ms, engine.more_at_once)
             access = Access(SECRET, system.broker.keys, Throttle())
-            handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
+            routes = forq_routes(system.broker, access, system.monitor)
+            routes += sqs_routes(system.broker, SQS_ACCOUNT, None, answer_error)
+            handler = Router(routes, answer_error)
             front = Front(handler.admit, self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)
@@ -240,7 +244,7 @@ class Trial:
         app.front.restlessness = 0.0
         app.allow_sends()
         await elapse(QUIET_SECONDS)
-        self.books.check_quiet(self._clock.now_ms())
+        self.books.check_quiet(self._clock.now_ms(), app.system.broker.known.rules)
         self.books.check_counts(app.engine.snapshot().counts)
         self._check_parked(app.system, self._clock.now_ms())
 

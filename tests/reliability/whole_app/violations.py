@@ -10,8 +10,9 @@ class Clause(Enum):
     FENCE: a receipt worked that was not the current one, or the current one did not.
     ATTEMPTS: an attempt was counted that was none, was not counted, or was one too many.
     ORDER: a message was handed out before one that comes first.
+    GROUP: a message of a strict group was handed out while another receiver had one of it, or an earlier one waited.
     EARLY: a message was handed out before it was due, from a paused queue, or beyond the bound of its group.
-    LATE: something that was due had not happened when all was quiet.
+    LATE: something that was due had not happened when all was quiet, or a message was held for no reason.
     PARKED: a receiver was left waiting beside a message that was ready.
     KEPT: a message stayed leased although nobody had received it.
     COUNTS: a counter differs from the table, or an event from what happened.
@@ -26,6 +27,7 @@ class Clause(Enum):
     FENCE = "fence"
     ATTEMPTS = "attempts"
     ORDER = "order"
+    GROUP = "group"
     EARLY = "early"
     LATE = "late"
     PARKED = "parked"

@@ -57,6 +57,8 @@ EXPECTED = {
     "drop_page": "(queue=? AND consumer=? AND number=? AND page=?)",
     "read_pages": "(queue=? AND consumer=? AND number=? AND page>?)",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
+    "dedup_of_queue": "SEARCH dedup USING PRIMARY KEY (queue=?)",
+    "forget_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id<?)",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
     "load_schedules": "SCAN schedules USING COVERING INDEX schedules_made_by",
     "next_schedule": "schedules USING COVERING INDEX schedules_due",

@@ -5,7 +5,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.messages.types import QueueCounts, Status
-from forq_trio.model.queues.setting_values import Overflow, Rate, RatePer
+from forq_trio.model.queues.setting_values import Expiry, Overflow, Rate, RatePer
 from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.ui import curl, send_form, settings_form
@@ -27,7 +27,7 @@ def rules(queue="orders", settings=None) -> QueueRules:
     return rules_of(queue, settings, EngineSettings())
 
 
-@pytest.mark.parametrize("queue", ["orders", "orders-dlq", "stack_lifo"])
+@pytest.mark.parametrize("queue", ["orders", "orders-dlq", "stack_lifo", "steps.fifo"])
 def test_the_defaults_of_the_form_are_those_of_the_queue(queue) -> None:
     assert settings_form.default_rules(queue, Config()) == rules(queue)
 
@@ -164,6 +164,9 @@ def test_settings_that_drop_messages_say_how_many() -> None:
     nowhere = rules(settings=QueueSettings(dead_letter_queue=""))
     assert "18,616 messages" in settings_form.losses(counts, rules(), nowhere)[0]
     assert settings_form.losses(QueueCounts(), rules(), nowhere) == []
+    expiring = rules(settings=QueueSettings(expiry=Expiry.DELETE))
+    assert settings_form.losses(counts, rules(), expiring)[0].startswith("What expires is deleted")
+    assert settings_form.losses(counts, expiring, expiring) == []
 
 
 def test_settings_in_words() -> None:

@@ -28,6 +28,7 @@ SETTINGS = {
         "maxAttempts": 5,
         "backOff": [1000, 5000, 15000, 30000, 60000],
         "deadLetterQueue": "orders-dlq",
+        "expiry": "dead_letter",
         "deduplicationWindowMs": 300000,
         "maxMessages": None,
         "maxBytes": None,

@@ -65,7 +65,7 @@ class Bodies:
             stream.request, self.latest = request, request.holder
             stream.head_bytes = head.size
             status = self._keep(stream, head.size)
-        return services.refuse(status, head.method, head.path) if status else None
+        return services.refuse(status, head.method, head.path, head.headers) if status else None
 
     def add(self, stream: Http2Stream, content: bytes) -> int:
         """Add to the body of a stream; returns 0, or the status to refuse its request with."""

@@ -216,7 +216,8 @@ class Http2Protocol:
     def _answer(self, stream: Http2Stream, response: Response, now: float) -> None:
         services, head = self._services, stream.head
         response = services.answer_budget.admit(
-            stream.holder, head.method, head.path, response, services.refuse, self.output.answer_bytes
+            *(stream.holder, head.method, head.path, head.headers),
+            *(response, services.refuse, self.output.answer_bytes),
         )
         try:
             self.output.answer(stream, response)
@@ -230,7 +231,8 @@ class Http2Protocol:
 
     def _refuse(self, stream: Http2Stream, status: int) -> None:
         """Refuse a request with an answer of the transport's own."""
-        self._refuse_with(stream, self._services.refuse(status, stream.head.method, stream.head.path))
+        head = stream.head
+        self._refuse_with(stream, self._services.refuse(status, head.method, head.path, head.headers))
 
     def _refuse_with(self, stream: Http2Stream, response: Response) -> None:
         """Answer before the request is whole. The rest of it is read for `linger_seconds` and thrown away, because many

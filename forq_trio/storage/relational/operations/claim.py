@@ -238,7 +238,7 @@ def _lease(
     delivering = tx.allowances.of(Step.DELIVER)
     if count == 0 or delivering.used_up or tx.waited_out:
         return []
-    if terms.takes_anything and limit.passes_all and not tx.isolated:
+    if terms.takes_anything and limit.has_no_limit_nor_held and not tx.isolated:
         rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
         if max(map(attempts_of, rows), default=0) < limit.rules.max_attempts:
             delivering.charge(len(rows), sum(map(bytes_of, rows)))

@@ -69,12 +69,12 @@ def select_allowed(
             exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, limit.rules)
             if exhausted_one is None and (before := limit.held_before(row, count - len(accepted))):
                 stopped = filtering.used_up
-                limit.bring_forward(before, filtering)
+                limit.unhold_before(before, filtering)
                 break
             if exhausted_one is None and limit.admits(row):
                 delivering.charge(1, terms.bytes_of(row))
                 accepted.append(row)
-                if limit.bring_behind(row, count - len(accepted), filtering):
+                if limit.unhold_behind(row, count - len(accepted), filtering):
                     break  # they come before some of the other candidates
                 continue
             if filtering.used_up:

@@ -158,7 +158,7 @@ def _take(tx: Transaction, name: PageName, messages_max: int, token: int) -> tup
     count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
         return _NOTHING
-    if limit.passes_all and not tx.isolated:
+    if limit.has_no_limit_nor_held and not tx.isolated:
         rows = select_ready(tx, queue, count, leasing.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
             body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)

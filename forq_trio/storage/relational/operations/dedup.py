@@ -1,12 +1,15 @@
 """Deduplication ids: finds the first message with an id while its window lasts.
 
 `Lookups.dedup` has what the batch has read or stored of them, so each id is looked up only once. The ids of all
-messages of a kind of command are looked up together, and a send stores all its windows together.
+messages of a kind of command are looked up together, and a send stores all its windows together. The ids of a queue
+that is forgotten go with it, so that a new queue of its name takes every message.
 """
 
 from collections.abc import Iterable
 
+from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.relational.transaction import Transaction
 
 
@@ -47,3 +50,16 @@ def save_windows(tx: Transaction) -> None:
     if tx.lookups.windows:
         tx.run("save_dedup", list(tx.lookups.windows.values()))
         tx.lookups.windows.clear()
+
+
+def forget_windows(tx: Transaction, queue: str, allowance: Allowance) -> bool:
+    """Forget up to PURGE_BATCH_MAX ids of a queue, as the allowance permits; returns whether none is left."""
+    if allowance.used_up:
+        return False
+    found = tx.query("dedup_of_queue", queue, limits.PURGE_BATCH_MAX)
+    forgotten = found[: allowance.messages]
+    if forgotten:
+        tx.query("forget_dedup", queue, forgotten[-1][0])
+        tx.lookups.dedup.clear()  # what was read may be among them
+        allowance.charge(len(forgotten), 0)
+    return len(forgotten) == len(found) < limits.PURGE_BATCH_MAX

@@ -1,9 +1,14 @@
 """Finds messages by id or sequence number. Those that are only in the page of a lease are moved back first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from json import dumps
 
-from forq_trio.storage.relational.operations.moved_pages import id_of_moved, move_first_back, move_ids_back
+from forq_trio.storage.relational.operations.moved_pages import (
+    id_of_moved,
+    move_first_back,
+    move_ids_back,
+    move_sequences_back,
+)
 from forq_trio.storage.relational.row import Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -18,6 +23,21 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     found = rows_of(tx.query("find_by_id", ids))
     more, later = move_ids_back(tx, wanted, found)
     return (rows_of(tx.query("find_by_id", ids)) if more else found), later
+
+
+def find_by_sequence(
+    tx: Transaction, statement: str, names: str | int, perhaps_moved: Sequence[tuple[str, int]]
+) -> tuple[list[Row], frozenset[int]]:
+    """The messages that this statement finds by these names, and those numbers that the next batch has to look for.
+
+    perhaps_moved: (queue, sequence number) of those that may be in the page of a lease. Raises StorageFull while there
+    is no space to move messages back.
+    """
+    found = rows_of(tx.query_without_inserts(statement, names))
+    if not perhaps_moved:
+        return found, frozenset()
+    more, later = move_sequences_back(tx, perhaps_moved, found)
+    return (rows_of(tx.query(statement, names)) if more else found), later
 
 
 def find_oldest(tx: Transaction, queue: str, up_to: int, most: int) -> tuple[list[Row], int]:

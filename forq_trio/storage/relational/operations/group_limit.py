@@ -3,7 +3,7 @@
 - With strict groups a claim gets messages of a group only if no other claim has one of them, and no earlier one of them
   is delayed. It may get several of a group, in their order.
 - A claim that meets a message above a limit sets it to HELD and goes on. The message leaves the claim index, so no
-  later claim meets it again. Held messages become ready in one step (`unhold`), after the commands, before the claims.
+  later claim meets it again. Held messages become ready in one step (unhold.py), after the commands, before the claims.
 - A group is freed when one of its messages is no longer in process, or stops being ready without having been claimed
   (it expired, was moved or removed). Then held messages of the group become ready, in claim order, as many as the limit
   permits besides those in process. A batch processes at most DUE_BATCH_MAX groups: first those that earlier batches
@@ -16,26 +16,16 @@
 """
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.messages.types import Status
 from forq_trio.storage.allowance import Allowance, Step, within
-from forq_trio.storage.relational.operations.rate_limit import (
-    expire_buckets,
-    look_up_buckets,
-    next_token_ms,
-    tokens,
-    wake,
-)
+from forq_trio.storage.relational.operations.rate_limit import look_up_buckets, tokens
 from forq_trio.storage.relational.parts.groups import Group
-from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import GROUP_ID, SEQ, Place, ReadyRow, place_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
-
-ItemT = TypeVar("ItemT")
 
 
 class HeldRow(NamedTuple):
@@ -60,47 +50,47 @@ class GroupLimit:
         self.strict = rules.strict_groups
         self._tx = tx
         self._is_unholding = tx.grouped.unhold_cursor(queue) is not None
-        self._left: dict[str, int] = {}
+        self._left: dict[str, int] = {}  # how many more of each group may be delivered
         # with strict groups: those of which the present claim has messages, and whether it was given more of them
-        self._mine: dict[str, bool] = {}
-        self._closed: dict[str, bool] = {}  # those of which another claim has some
+        self._claimed_here: dict[str, bool] = {}
+        self._claimed_elsewhere: dict[str, bool] = {}  # whether another claim has some of a group
         self._delayed: dict[str, Place | None] = {}  # the places of their first delayed messages
         self._held: dict[
             str, tuple[int, Sequence[HeldRow]]
         ] = {}  # how many were read, and those that there are
 
     @property
-    def admits_all(self) -> bool:
+    def has_no_limit(self) -> bool:
         """True if groups are not limited."""
         return not self.rules.limits_groups
 
     @property
-    def passes_all(self) -> bool:
+    def has_no_limit_nor_held(self) -> bool:
         """True if groups are not limited, and none still waits for its held messages to become ready."""
-        return self.admits_all and not self._is_unholding
+        return self.has_no_limit and not self._is_unholding
 
     def begin_claim(self) -> None:
         """From now on messages are for the next claim."""
-        for group_id in self._mine:
-            self._closed[group_id] = True
-        self._mine.clear()
+        for group_id in self._claimed_here:
+            self._claimed_elsewhere[group_id] = True
+        self._claimed_here.clear()
 
     def admits(self, row: ReadyRow) -> bool:
         """Whether this message may be delivered as far as its group is concerned. If so, it is counted."""
         group_id = row[GROUP_ID]
-        if self.admits_all or not group_id:
+        if self.has_no_limit or not group_id:
             return True
         if self.strict and not self._is_open(group_id, row):
             return False
         left = self._left_now(group_id)
         self._left[group_id] = max(0, left - 1)
         if left > 0 and self.strict:
-            self._mine.setdefault(group_id, False)
+            self._claimed_here.setdefault(group_id, False)
         return left > 0
 
     def _is_open(self, group_id: str, row: ReadyRow) -> bool:
         """With strict groups: whether neither another claim nor an earlier message is in the way."""
-        if group_id not in self._mine and self.is_closed(group_id):
+        if group_id not in self._claimed_here and self.is_claimed_elsewhere(group_id):
             return False
         delayed = self._first_delayed(group_id)
         try:
@@ -108,12 +98,12 @@ class GroupLimit:
         except TypeError:
             return True  # a damaged message, which fails later, when it is delivered
 
-    def is_closed(self, group_id: str) -> bool:
+    def is_claimed_elsewhere(self, group_id: str) -> bool:
         """Whether another claim has messages of this group."""
-        closed = self._closed.get(group_id)
-        if closed is None:
-            closed = self._closed[group_id] = self._in_process(group_id, 1) > 0
-        return closed
+        claimed = self._claimed_elsewhere.get(group_id)
+        if claimed is None:
+            claimed = self._claimed_elsewhere[group_id] = self._in_process(group_id, 1) > 0
+        return claimed
 
     def _first_delayed(self, group_id: str) -> Place | None:
         if group_id not in self._delayed:
@@ -130,7 +120,7 @@ class GroupLimit:
     def look_up(self, rows: Sequence[ReadyRow], count: int) -> None:
         """Read at once what `admits` and `held_before` need for these rows, of which up to `count` are delivered."""
         tx = self._tx
-        if self.admits_all or not tx.connection.is_distant:
+        if self.has_no_limit or not tx.connection.is_distant:
             return
         new = [group_id for group_id in dict.fromkeys(row[GROUP_ID] for row in rows) if group_id]
         new = [group_id for group_id in new if group_id not in self._left]
@@ -153,7 +143,7 @@ class GroupLimit:
         counts = tx.query_each("count_in_process", [(queue, each, 1) for each in group_ids])
         delayed = tx.query_each("first_delayed_of_group", [(queue, each) for each in group_ids])
         for group_id, ((count,),), found in zip(group_ids, counts, delayed, strict=True):
-            self._closed.setdefault(group_id, count > 0)
+            self._claimed_elsewhere.setdefault(group_id, count > 0)
             self._delayed.setdefault(group_id, (*found[0],) if found else None)
 
     def held_before(self, row: ReadyRow, most: int) -> Sequence[HeldRow]:
@@ -169,14 +159,14 @@ class GroupLimit:
         is_behind = self._is_unholding or self._tx.freed.is_left((self.queue, group_id))
         if self.rate is None and not is_behind and not self.strict:
             return ()
-        if self.strict and group_id not in self._mine and self.is_closed(group_id):
+        if self.strict and group_id not in self._claimed_here and self.is_claimed_elsewhere(group_id):
             return ()
         left = min(self._left_now(group_id), most)
         if left <= 0:
             return ()
         read, held = self._held.get(group_id, (0, ()))
         if read < left:
-            held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+            held = read_held(self._tx, "select_held_of_group", self.queue, group_id, left)
             self._held[group_id] = left, held
         try:
             return [
@@ -185,31 +175,31 @@ class GroupLimit:
         except TypeError:
             return ()  # a damaged message, which fails later, when it is delivered
 
-    def bring_behind(self, row: ReadyRow, most: int, allowance: Allowance) -> bool:
+    def unhold_behind(self, row: ReadyRow, most: int, allowance: Allowance) -> bool:
         """With strict groups: make held messages ready that may go to the claim that gets this message, too.
 
         Returns whether there were some. most: how many more it takes. Once for each group of a claim.
         """
         group_id = row[GROUP_ID]
-        if not self.strict or not group_id or self._mine[group_id] or most <= 0:
+        if not self.strict or not group_id or self._claimed_here[group_id] or most <= 0:
             return False
-        self._mine[group_id] = True
+        self._claimed_here[group_id] = True
         left = min(self._left_now(group_id), most) if self._tx.counts.of(self.queue).held else 0
         if left <= 0:
             return False
-        held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+        held = read_held(self._tx, "select_held_of_group", self.queue, group_id, left)
         self._held.clear()
-        return bool(_make_ready(self._tx, self.queue, self._not_behind_delayed(group_id, held), allowance))
+        return bool(make_ready(self._tx, self.queue, self._not_behind_delayed(group_id, held), allowance))
 
     def _not_behind_delayed(self, group_id: str, held: Sequence[HeldRow]) -> Sequence[HeldRow]:
         """Those of these messages for which, with strict groups, no earlier one is delayed."""
         delayed = self._first_delayed(group_id) if self.strict else None
         return held if delayed is None else [each for each in held if each.place < delayed]
 
-    def bring_forward(self, held: Sequence[HeldRow], allowance: Allowance) -> None:
+    def unhold_before(self, held: Sequence[HeldRow], allowance: Allowance) -> None:
         """Make the messages that `held_before` found ready, as the allowance permits; the next batch does the rest."""
         self._tx.wakes.next.add(self.queue)
-        _make_ready(self._tx, self.queue, held, allowance)
+        make_ready(self._tx, self.queue, held, allowance)
         self._held.clear()
 
     def left(self, group_id: str, most: int) -> int:
@@ -227,8 +217,8 @@ class GroupLimit:
         """The held messages of a freed group that may become ready, and how many of the group may."""
         free = self.left(group_id, limits.DUE_BATCH_MAX + 1)
         if self.strict:  # the claim that gets it gets those behind it, too
-            free = 0 if self.is_closed(group_id) else min(free, 1)
-        held = _held(self._tx, "select_held_of_group", self.queue, group_id, free) if free > 0 else ()
+            free = 0 if self.is_claimed_elsewhere(group_id) else min(free, 1)
+        held = read_held(self._tx, "select_held_of_group", self.queue, group_id, free) if free > 0 else ()
         return self._not_behind_delayed(group_id, held), free
 
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
@@ -272,99 +262,20 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
     )
 
 
-def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
-    """Make held messages ready: of these groups up to their limit, and of queues whose limit was changed."""
-    page = limits.DUE_BATCH_MAX + 1
-    reads = [(queue, _unheld_at_once(tx, queue, page)) for queue, _ in groups]
-    for part in _parts(tx, groups, reads):
-        each_rehearsed(tx, part, partial(_unhold_group, tx), lambda group: [group])
-    queues = tx.grouped.queues_unholding()
-    for names in _parts(tx, queues, [(queue, page) for queue in queues]):
-        each_rehearsed(tx, names, partial(_unhold_queue, tx), lambda queue: [queue])
-
-
-def _unheld_at_once(tx: Transaction, queue: str, page: int) -> int:
-    """How many held messages of a freed group are read at most."""
-    rules = tx.rules(queue)
-    return 1 if rules.strict_groups else min(rules.group_in_flight_max or page, page)
-
-
-def _parts(tx: Transaction, items: Sequence[ItemT], reads: Sequence[tuple[str, int]]) -> list[list[ItemT]]:
-    """Split queues or groups into parts for which a rehearsal reads at most UNHOLD_READ_MAX held messages.
-
-    A part has at least one item. A batch makes DUE_BATCH_MAX messages ready; without parts it would read as many for
-    each item, and so would every further batch. reads: for each item the queue of which it reads held messages, and how
-    many at most.
-    """
-    parts: list[list[ItemT]] = []
-    rows: dict[str, int] = {}
-    total = limits.UNHOLD_READ_MAX
-    for item, (queue, most) in zip(items, reads, strict=True):
-        held = tx.counts.of(queue).held
-        more = min(most, held - rows.get(queue, 0))
-        if not parts or total + more > limits.UNHOLD_READ_MAX:
-            parts.append([])
-            rows, total, more = {}, 0, min(most, held)
-        rows[queue] = rows.get(queue, 0) + more
-        total += more
-        parts[-1].append(item)
-    return parts
-
-
-def _unhold_group(tx: Transaction, group: Group) -> None:
-    allowance = tx.allowances.of(Step.UNHOLD_GROUP)
-    queue, group_id = group
-    limit = GroupLimit(tx, queue)
-    if limit.admits_all or tx.counts.of(queue).held == 0:
-        return
-    held, free = ((), 0) if allowance.used_up else limit.to_unhold(group_id)
-    if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
-        tx.freed.leave(group)
-    elif free <= 0:
-        limit.note_limited(group_id)
-
-
-def _unhold_queue(tx: Transaction, queue: str) -> None:
-    allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
-    if allowance.used_up:
-        return
-    held = _held(tx, "select_held", queue, tx.grouped.unhold_cursor(queue), limits.DUE_BATCH_MAX + 1)
-    ready = _make_ready(tx, queue, held, allowance)
-    tx.grouped.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
-
-
-def wake_limited(tx: Transaction) -> None:
-    """At the end of a batch, have groups with held messages freed when they get a token, or at once if they do."""
-    each_rehearsed(tx, sorted(tx.rates.limited), partial(_wake_limited, tx), lambda group: [group])
-    expire_buckets(tx)
-
-
-def _wake_limited(tx: Transaction, group: Group) -> None:
-    queue, group_id = group
-    limit = GroupLimit(tx, queue)
-    if limit.rate is None or not tx.counts.of(queue).held or not _held(tx, "select_held_of_group", *group, 1):
-        return
-    if limit.strict and limit.is_closed(group_id):
-        return  # the end of what is in process frees it
-    if not tokens(tx, group, limit.rate):
-        wake(tx, group, next_token_ms(tx, group, limit.rate))
-    elif limit.left(group_id, 1):
-        wake(tx, group, tx.now_ms)
-
-
-def _held(tx: Transaction, statement: str, *bindings: Any) -> list[HeldRow]:
-    return _read_held(tx.query(statement, *bindings))
+def read_held(tx: Transaction, statement: str, *bindings: Any) -> list[HeldRow]:
+    """The held messages that a statement finds."""
+    return _held_rows(tx.query(statement, *bindings))
 
 
 def _held_each(tx: Transaction, bindings: Sequence[tuple[Any, ...]]) -> list[list[HeldRow]]:
-    return [_read_held(rows) for rows in tx.query_each("select_held_of_group", bindings)]
+    return [_held_rows(rows) for rows in tx.query_each("select_held_of_group", bindings)]
 
 
-def _read_held(rows: Sequence[Any]) -> list[HeldRow]:
+def _held_rows(rows: Sequence[Any]) -> list[HeldRow]:
     return [HeldRow(seq, size, (*place,)) for seq, size, *place in rows]
 
 
-def _make_ready(
+def make_ready(
     tx: Transaction, queue: str, held: Sequence[HeldRow], allowance: Allowance
 ) -> Sequence[HeldRow]:
     """Make the first of these held messages ready, as many as the allowance permits; returns those."""

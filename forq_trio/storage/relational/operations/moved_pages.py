@@ -13,9 +13,9 @@ The moved pages of a queue overlap neither by sequence number nor by id: a page 
 seek finds the page that may contain a message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -44,6 +44,8 @@ from forq_trio.storage.relational.row import (
 )
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import PROCESSING
+
+NameT = TypeVar("NameT", str, int)
 
 
 class PageName(NamedTuple):
@@ -244,16 +246,43 @@ def move_ids_back(
     found: those that are in the table. Returns whether some were moved back, and the ids of those that the next batch
     has to look for. Raises StorageFull while there is no space for that.
     """
-    leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
-    known = {row.id for row in found} if leasing else ()
-    missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
+    missing = _missing(tx, wanted, {row.id for row in found})
     most = limits.CONSUMER_MOVED_BACK_MESSAGES_MAX
     pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
-    if not all(
-        each_rehearsed(tx, [PageName(*page) for page in pages], partial(_move_back_if_allowed, tx), _named)
-    ):
+    if not _move_pages_back(tx, [PageName(*page) for page in pages]):
         return False, frozenset([message_id for _, message_id in missing])
     return bool(pages), frozenset([message_id for _, message_id in missing[most:]])
+
+
+def move_sequences_back(
+    tx: Transaction, wanted: Sequence[tuple[str, int]], found: Sequence[Row]
+) -> tuple[bool, frozenset[int]]:
+    """`move_ids_back` for (queue, sequence number)."""
+    missing = _missing(tx, wanted, {row.seq for row in found})
+    first = missing[: limits.CONSUMER_MOVED_BACK_MESSAGES_MAX]
+    before = tx.query_each("newest_moved", [(queue, sequence + 1, 1) for queue, sequence in first])
+    pages = {
+        PageName(queue, *name): None
+        for (queue, sequence), rows in zip(first, before, strict=True)
+        for _, last_seq, _, *name in rows
+        if last_seq >= sequence
+    }
+    if not _move_pages_back(tx, list(pages)):
+        return False, frozenset([sequence for _, sequence in missing])
+    return bool(pages), frozenset([sequence for _, sequence in missing[len(first) :]])
+
+
+def _missing(
+    tx: Transaction, wanted: Sequence[tuple[str, NameT]], known: Container[NameT]
+) -> list[tuple[str, NameT]]:
+    """What may be in moved pages of these (queue, name of a message), each once."""
+    leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
+    return [each for each in dict.fromkeys(wanted) if each[0] in leasing and each[1] not in known]
+
+
+def _move_pages_back(tx: Transaction, pages: Sequence[PageName]) -> bool:
+    """False if the allowance does not permit to move all of them back."""
+    return all(each_rehearsed(tx, pages, partial(_move_back_if_allowed, tx), _named))
 
 
 def _move_back_if_allowed(tx: Transaction, name: PageName) -> bool:

@@ -5,6 +5,7 @@ from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound
+from forq_trio.model.messages.attributes import replaced
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
@@ -141,12 +142,13 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
     target = command.target or original.source_queue
     if target is None or (command.remove and original.status == Status.PROCESSING):
         return None
-    ((priority, default_max_receives, attributes, content),) = tx.query("read_message", original.seq)
+    ((priority, default_max_receives, stored_attributes, content),) = tx.query("read_message", original.seq)
+    attributes = read_attributes(stored_attributes)
     copy = NewMessageWithDefaultBound(
         content if command.content is None else command.content,
         priority=priority,
         ttl_ms=original.ttl_ms,
-        attributes=read_attributes(attributes) if command.attributes is None else command.attributes,
+        attributes=attributes if command.attributes is None else replaced(attributes, command.attributes),
         group=original.group_id or None,
         max_attempts=original.max_attempts,
         dead_letter_queue=original.dead_letter_queue,

@@ -8,7 +8,9 @@ from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.bound_tables import check_settings_of_table, check_table
+from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import drop
+from forq_trio.storage.relational.operations.dedup import forget_windows
 from forq_trio.storage.relational.operations.find_messages import find_oldest
 from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.table import operation_on_each
@@ -32,9 +34,14 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
     queue = command.queue
     old = tx.settings.of(queue)
     new = old.reset() if command.change is None else old.changed(command.change)
-    if command.sqs is not None:
-        new = replace(new, sqs=command.sqs.applied_to(old.sqs))
+    try:
+        if command.details is not None:
+            new = new.with_details(command.details)
+    except InvalidSetting as error:
+        return error
     refusal = check_settings_of_table(new) or _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
+    if refusal is None and command.details is not None:  # with settings alone it would be in no list
+        refusal = tx.name(queue, command.made_by)
     if refusal is not None:
         return refusal
     limited = (new.group_in_flight_max, new.rate, new.group_order)
@@ -112,14 +119,16 @@ def purge(tx: Transaction, command: Purge) -> PurgeStep:
     return PurgeStep(removed, up_to if more else None)
 
 
-@operation_on_each(ForgetQueue)
-def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting:
+@operation_on_each(ForgetQueue, changes=lambda _, command: [command.queue])
+def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting | Deferred:
     queue = command.queue
     if tx.counts.of(queue).total:
         return False
     circle = _find_circle(tx, queue, QueueSettings())
     if circle is not None:
         return circle
+    if not forget_windows(tx, queue, tx.allowances.of(ForgetQueue)):
+        return DEFERRED
     tx.counts.forget(queue)
     tx.grouped.forget(queue)
     if tx.heads is not None:

@@ -36,13 +36,13 @@ from forq_trio.storage.engine import (
 )
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.relational.operations.dead_letters import remove
-from forq_trio.storage.relational.operations.find_messages import find_by_id
+from forq_trio.storage.relational.operations.find_messages import find_by_id, find_by_sequence
 from forq_trio.storage.relational.operations.group_limit import count_in_process
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.table import operation
 from forq_trio.storage.relational.parts.groups import Group
-from forq_trio.storage.relational.row import Row, rows_of
+from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.transitions import EXTENDED, PROCESSING, SHORTENED
@@ -58,9 +58,12 @@ class _Messages:
     """
 
     def __init__(
-        self, tx: Transaction, kind: type, found: list[Row], count: int, later: Set[str] = frozenset()
+        self, tx: Transaction, kind: type, found: list[Row], count: int, later: Set[str | int] = frozenset()
     ) -> None:
-        """found: the messages. later: the ids of messages that the next batch may find. count: how many are named."""
+        """found: the messages. count: how many are named.
+
+        later: the ids or sequence numbers of messages that the next batch may find.
+        """
         self._tx = tx
         self._found = {row.seq: row for row in found}
         self.later = later
@@ -99,7 +102,7 @@ class _Messages:
         found = self._found.get(receipt.seq)
         if (
             found is None
-            or (found.receipt != receipt.token and claims is not Claims.ANY)
+            or (found.receipt != receipt.token and (claims is not Claims.ANY or not found.attempts))
             or (found.status != PROCESSING and claims is Claims.LEASED)
             or (found.queue != queue and queue is not None)
             or (message_id is not None and found.id != message_id)
@@ -151,7 +154,15 @@ def _named_by_receipts(
     tx: Transaction, commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release]
 ) -> _Messages:
     statement, names, count = named_by(commands)
-    return _Messages(tx, type(commands[0]), rows_of(tx.query_without_inserts(statement, names)), count)
+    # what a pipeline has leased has another receipt, but that of an earlier claim may do
+    by_any_claim = [
+        (command.queue, receipt.seq)
+        for command in commands
+        if isinstance(command, Ack | Extend) and command.claims is Claims.ANY and command.queue is not None
+        for receipt in command.receipts
+    ]
+    found, later = find_by_sequence(tx, statement, names, by_any_claim)
+    return _Messages(tx, type(commands[0]), found, count, later)
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
@@ -306,7 +317,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
 
     def settle(command: Extend, receipt: Receipt) -> int | None:
         found = messages.by_receipt(command.queue, receipt, claims=command.claims)
-        if found is None:
+        if found is None or (found.status != PROCESSING and command.claims is Claims.ANY):
             return None
         if command.lease_ms > 0 and found.status != PROCESSING and is_full(found):
             return None
@@ -385,7 +396,7 @@ def _each_receipt(
     messages: _Messages, commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
 ) -> list[tuple[OutcomeT, ...] | Deferred]:
     """The outcomes of these commands: `settle` for each receipt."""
-    if not messages.bounded:
+    if not messages.bounded and not messages.later:
         return [tuple([settle(command, receipt) for receipt in command.receipts]) for command in commands]
     outcomes: list[tuple[OutcomeT, ...] | Deferred] = []
     for command in commands:
@@ -394,7 +405,7 @@ def _each_receipt(
             continue
         done: list[OutcomeT] = []
         for receipt in command.receipts:
-            if messages.used_up:
+            if messages.used_up or receipt.seq in messages.later:
                 break
             done.append(settle(command, receipt))
         settled = tuple(done)

@@ -159,6 +159,15 @@ SELECT id, seq FROM dedup WHERE queue = ? AND dedup_id = ? AND expires_at > ?;
 INSERT INTO dedup (queue, dedup_id, id, seq, expires_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (queue, dedup_id) DO UPDATE SET id = excluded.id, seq = excluded.seq, expires_at = excluded.expires_at;
 
+-- name: dedup_of_queue
+-- The first deduplication ids of a queue.
+-- rows of: one thing
+SELECT dedup_id FROM dedup WHERE queue = ? ORDER BY queue, dedup_id LIMIT ?;
+
+-- name: forget_dedup
+-- Forget the deduplication ids of a queue, up to one.
+DELETE FROM dedup WHERE queue = ? AND dedup_id <= ?;
+
 -- name: expire_dedup
 -- Drop deduplication ids whose window is over.
 DELETE FROM dedup WHERE (queue, dedup_id) IN (

@@ -1,0 +1,217 @@
+"""The operations inside one process: what fails half way, what runs at the same time, what runs in place."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any
+
+import pytest
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.message import Request
+from forq_trio.http.sqs_api.attempts import Attempts
+from forq_trio.http.sqs_api.caller import SqsCaller
+from forq_trio.http.sqs_api.details import DetailChanges
+from forq_trio.http.sqs_api.errors import SqsError
+from forq_trio.http.sqs_api.moves import SqsMoves
+from forq_trio.http.sqs_api.names import SqsAccount
+from forq_trio.http.sqs_api.queues import SqsQueues
+from forq_trio.http.sqs_api.receiving import SqsReceiving
+from forq_trio.http.sqs_api.shapes import (
+    CancelMoveTaskRequest,
+    MoveTaskStarted,
+    QueueUrlRequest,
+    ReceiveMessageRequest,
+    StartMoveTaskRequest,
+)
+from forq_trio.in_place import TaskRequired, run_until_paused
+from forq_trio.model import limits
+from forq_trio.model.commands import Produce, Purge
+from forq_trio.model.errors import Overloaded, StorageUnavailable
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, QueueCounts
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.system import System, open_system
+from oracle.engine import MemoryEngine
+from oracle.reader import MemoryReader
+from support.actors import ObservedEngine, TrioClock, on_the_loop, tell_answers
+
+ACCOUNT = SqsAccount("000000000000", "us-east-1")
+ARN = "arn:aws:sqs:us-east-1:000000000000:"
+
+
+@asynccontextmanager
+async def running(engine: Any = None) -> AsyncIterator[System]:
+    engine = engine or MemoryEngine(EngineSettings())
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        yield system
+
+
+def caller() -> SqsCaller:
+    request = Request("POST", "/", "", {}, b"", "127.0.0.1", lambda: nullcontext())
+    return SqsCaller(request, ACCOUNT.region, ACCOUNT)
+
+
+async def send_dead_letters(broker: Broker, count: int) -> None:
+    await broker.produce_across([("q-dlq", NewMessage("x"))] * count)
+
+
+# What fails half way
+
+
+class UnreadableEngine(MemoryEngine):
+    """Its messages can be claimed, but not looked at."""
+
+    def open_reader(self) -> MemoryReader:
+        def fail(queue: str, message_id: str) -> None:
+            raise StorageUnavailable("disk I/O error")
+
+        reader = super().open_reader()
+        reader.message = fail
+        return reader
+
+
+async def test_what_was_claimed_is_released_if_its_source_cannot_be_read() -> None:
+    async with running(UnreadableEngine(EngineSettings())) as system:
+        broker = system.broker
+        await send_dead_letters(broker, 1)
+        asked = ReceiveMessageRequest("q-dlq", attribute_names=["All"])
+        with pytest.raises(StorageUnavailable):
+            await SqsReceiving(broker, None).receive(caller(), asked)
+        await broker.healthcheck()  # the release was posted before
+        assert broker.known.counts_of("q-dlq") == QueueCounts(ready=1, bytes=1)
+        (found,) = await broker.receive("q-dlq")
+        assert found.attempts == 1
+
+
+async def test_a_message_that_is_gone_has_no_source() -> None:
+    """It failed for the last time as soon as it was received, and moved on."""
+    async with running() as system:
+        broker = system.broker
+        await broker.configure("q-dlq", max_attempts=1, dead_letter_queue="further")
+        await send_dead_letters(broker, 1)
+        asked = ReceiveMessageRequest("q-dlq", attribute_names=["All"], visibility_timeout=0)
+        done = await SqsReceiving(broker, None).receive(caller(), asked)
+        assert [each.body for each in done.result.messages] == ["x"]
+        assert broker.known.counts_of("further").ready == 1
+
+
+# In place
+
+
+async def test_a_receive_without_visibility_asks_for_a_task_before_it_claims() -> None:
+    async with running() as system:
+        await system.broker.produce("q", "x")
+        receive = SqsReceiving(system.broker, None).receive
+        with pytest.raises(TaskRequired):
+            run_until_paused(receive(caller(), ReceiveMessageRequest("q", visibility_timeout=0)))
+        await system.broker.configure("q", lease_ms=0)
+        with pytest.raises(TaskRequired):
+            run_until_paused(receive(caller(), ReceiveMessageRequest("q")))
+        assert (await system.broker.receive("q"))[0].attempts == 1
+
+
+# At the same time
+
+
+@asynccontextmanager
+async def sent_to_after_each_purge(times: int) -> AsyncIterator[System]:
+    """A system with a queue to which somebody sends, so often, between a purge and what comes next."""
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
+    async with running(engine) as system:
+        await system.broker.produce("q", "x")
+        left = times
+
+        def send() -> None:
+            nonlocal left
+            if left and any(isinstance(command, Purge) for command in engine.batches[-1].commands):
+                left -= 1
+                system.writer.post(Produce("q", NewMessage("y")))
+
+        engine.after_answers = send
+        tell_answers(engine, system.writer)
+        yield system
+
+
+async def test_a_queue_is_deleted_although_somebody_sends() -> None:
+    async with sent_to_after_each_purge(limits.SQS_DELETE_TRIES - 1) as system:
+        await SqsQueues(system.broker, DetailChanges(system.broker)).delete(caller(), QueueUrlRequest("q"))
+        assert system.broker.known.queue_names() == []
+
+
+async def test_a_queue_to_which_somebody_always_sends_is_deleted_another_time() -> None:
+    async with sent_to_after_each_purge(limits.SQS_DELETE_TRIES) as system:
+        with pytest.raises(Overloaded, match="sent to the queue"):
+            await SqsQueues(system.broker, DetailChanges(system.broker)).delete(
+                caller(), QueueUrlRequest("q")
+            )
+        assert system.broker.known.counts_of("q").ready == 1
+
+
+async def test_of_two_moves_that_start_at_once_one_does() -> None:
+    async with running() as system:
+        moves = SqsMoves(system.broker)
+        await send_dead_letters(system.broker, 2)
+        asked = StartMoveTaskRequest(f"{ARN}q-dlq", max_number_of_messages_per_second=1)
+        outcomes: list[MoveTaskStarted | SqsError] = []
+
+        async def start() -> None:
+            try:
+                outcomes.append(await moves.start(caller(), asked))
+            except SqsError as error:
+                outcomes.append(error)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(start)
+            nursery.start_soon(start)
+        (started,) = [each for each in outcomes if isinstance(each, MoveTaskStarted)]
+        (refused,) = [each for each in outcomes if isinstance(each, SqsError)]
+        assert "already a task running" in refused.message
+        await moves.cancel(caller(), CancelMoveTaskRequest(started.task_handle))
+        await start()
+        assert isinstance(outcomes[-1], MoveTaskStarted)
+
+
+async def test_a_task_that_moves_nothing_is_not_cancelled() -> None:
+    async with running() as system:
+        moves, tasks = SqsMoves(system.broker), system.broker.redrive_tasks
+        await send_dead_letters(system.broker, 2)
+        deletion = await tasks.start("q-dlq", action="delete", rate_per_second=1)
+        with pytest.raises(SqsError, match="Task does not exist"):
+            await moves.cancel(caller(), CancelMoveTaskRequest(deletion.id))
+        assert tasks.get(deletion.id).state != "cancelled"
+        await tasks.cancel(deletion.id)
+
+
+# Attempts
+
+
+async def receive_twice(broker: Broker, attempts: Attempts) -> list[Delivery]:
+    """Two messages that an attempt got."""
+    for content in ("a", "b"):
+        await broker.produce("q", content)
+    found = await broker.receive("q", max_messages=2)
+    attempts.note("q", "one", found)
+    return found
+
+
+async def test_an_attempt_gets_the_same_as_often_as_it_is_tried() -> None:
+    async with running() as system:
+        attempts = Attempts(system.broker)
+        found = await receive_twice(system.broker, attempts)
+        for lease_ms in (60_000, None, 90_000):
+            again = await attempts.again("q", "one", lease_ms)
+            assert again is not None
+            assert [each.receipt for each in again] == [each.receipt for each in found]
+
+
+@pytest.mark.parametrize("change", ["ack", "nack", "release", "extend"])
+async def test_an_attempt_of_which_a_message_was_changed_changes_none(change: str) -> None:
+    async with running() as system:
+        attempts = Attempts(system.broker)
+        first, second = await receive_twice(system.broker, attempts)
+        options = {"lease_ms": 1_000} if change == "extend" else {}
+        await getattr(system.broker, change)("q", second, **options)
+        before = await system.broker.message("q", first.id)
+        assert await attempts.again("q", "one", 60_000) is None
+        assert await system.broker.message("q", first.id) == before
