@@ -12,6 +12,7 @@ from forq_trio.in_place import require_task
 from forq_trio.model.commands import Ack, Claim, Configure, OfferMany, Pause, Produce, Release, Sweep
 from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
+from forq_trio.model.queues.names import is_fifo_queue
 from forq_trio.model.queues.setting_values import GroupOrder
 from forq_trio.storage.engine import Batch, BatchResult
 from reliability.whole_app.engine import SENDS
@@ -220,14 +221,15 @@ class IgnoresGroups(Broken):
             return command
         if command.change.group_order is GroupOrder.STRICT:
             self._strict |= {command.queue}
-        fair = msgspec.structs.replace(command.change, group_order=None)
+        fair = msgspec.structs.replace(command.change, group_order=GroupOrder.FAIR)
         return msgspec.structs.replace(command, change=fair)
 
     def snapshot(self):
         known = self._engine.snapshot()
 
         def rules(queue: str) -> Any:
-            order = GroupOrder.STRICT if queue in self._strict else GroupOrder.FAIR
+            is_strict = queue in self._strict or is_fifo_queue(queue)
+            order = GroupOrder.STRICT if is_strict else GroupOrder.FAIR
             return msgspec.structs.replace(known.rules(queue), group_order=order)
 
         return Altered(known, rules=rules)

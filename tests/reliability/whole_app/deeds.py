@@ -127,11 +127,12 @@ class Deeds:
     def takes(self, command: Any, receipt: Receipt, row: Stored) -> bool:
         """Whether the command takes this receipt of the message, by the claim that gave it."""
         claims = getattr(command, "claims", Claims.CURRENT)
-        if claims is Claims.ANY:
-            return True
         # an extension of the same batch may have leased it again
         extended = any(isinstance(each, Extend) for each in self.worked.get(row.seq, ()))
         leased = row.status == Status.PROCESSING or extended
+        if claims is Claims.ANY:
+            was_claimed = row.token == receipt.token or row.attempts > 0
+            return was_claimed and (leased or not isinstance(command, Extend))
         return row.token == receipt.token and (leased or claims is Claims.CURRENT)
 
     def dropped_by_key(self, row: Stored) -> bool:
