@@ -85,7 +85,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         self._stalls = False  # nothing has come since the last call of `finish_idle`
         self._holder: Holder | None = None  # whose connection it is
         self._admitted: Request | None = None  # whose body is arriving or being worked on
-        self._body_holder: Holder | None = None  # whose share it uses, whoever the handler finds its sender to be
+        self._body_holder: Holder | None = None  # whose share it uses until it is answered
         self._counted_body_bytes = 0  # of that body
         self._exchange: Exchange | None = None
         self._unsent_bytes = 0
@@ -281,7 +281,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
             exchange.handler = RunningHandler(self._services, request, self._worked)
             response = exchange.handler.start()
             if response is None:
-                self._show(request)  # some handlers find out whose request it is: those that check a signature
+                self._show(request)  # a handler that checks signatures knows now whose it is
                 return
             exchange.handler = None
         self._answer(exchange, response)

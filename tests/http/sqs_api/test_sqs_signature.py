@@ -23,9 +23,9 @@ from forq_trio.http.sqs_api.signature import (
     signature_of,
 )
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.holders import HolderKind
 from forq_trio.in_place import TaskRequired, run_until_paused
 from forq_trio.model import limits
+from forq_trio.model.holders import HolderKind
 
 NOW = datetime.datetime(2026, 3, 1, 12, 0, 0, tzinfo=datetime.UTC)
 KEY = Credentials("AK", "secret")

@@ -178,7 +178,7 @@ class Http2Connection:
         stream.handler = RunningHandler(self._services, request, partial(self._worked, stream))
         response = stream.handler.start()
         try:
-            self._show(request.holder)  # some handlers find out whose request it is: those that check a signature
+            self._show(request.holder)  # a handler that checks signatures knows now whose it is
         except ConnectionFault as fault:
             self._fail(fault)
         if response is not None:
