@@ -103,6 +103,14 @@ def _is_local(authority: bytes) -> bool:
         return False
 
 
+def name_key(request: Request, key_id: str) -> None:
+    """Have a request that names its key before it is checked use a share of its address and this key.
+
+    Who knows only the id of a key, as everybody does that of the secret, uses up nothing of other keys.
+    """
+    request.holder = Holder(HolderKind.ADDRESS, f"{request.holder.name} {key_id}")
+
+
 def give_rights(request: Request, token: AccessToken | None, address: str) -> None:
     """Give a request the rights of a token, or of the server's secret (None). address: of the client."""
     if token is None:

@@ -9,7 +9,7 @@ from time import time
 from typing import NoReturn, Protocol
 
 from forq_trio.broker.access_tokens import AccessTokens
-from forq_trio.http.access import KeyFailures, LocalGate, give_rights
+from forq_trio.http.access import KeyFailures, LocalGate, give_rights, name_key
 from forq_trio.http.errors import ForeignSite, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.router import work_for
@@ -17,7 +17,6 @@ from forq_trio.http.sqs_api.errors import UNKNOWN_KEY, SqsError
 from forq_trio.http.sqs_api.signature import Signature, check_signature, check_time, region_of, signature_of
 from forq_trio.model.access.signing_keys import digest_start, signing_key
 from forq_trio.model.access.types import AccessToken, Scope
-from forq_trio.model.holders import Holder, HolderKind
 
 _OWN_SITE = (b"none", b"same-origin")
 ROOT_KEY_ID = "forq"
@@ -56,8 +55,7 @@ class SignatureGate:
             self._refuse(request, error)
         if found is None:
             self._refuse(request, _unknown_key())
-        # who knows the id of a key, as everybody does that of the secret, uses up no share of other keys
-        request.holder = Holder(HolderKind.ADDRESS, f"{request.holder.name} {signature.terms.key_id}")
+        name_key(request, signature.terms.key_id)
 
     def verify(self, request: Request, body_hash: str) -> str:
         signature: Signature = request.noted
