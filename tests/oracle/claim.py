@@ -13,7 +13,7 @@ from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Receiver
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
-from oracle.groups import bring_behind, held_before, lacks_token, must_be_held, note_round
+from oracle.groups import held_before, lacks_token, must_be_held, note_round, unhold_behind
 from oracle.rates import note_limited, take_token, tokens, wake_queue
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -136,7 +136,7 @@ class QueueClaims:
                 handed_out.append(hand_out(row))
                 if strict and row.group and row.group not in mine:
                     mine.add(row.group)
-                    bring_behind(tx, row, size - len(handed_out))
+                    unhold_behind(tx, row, size - len(handed_out))
         return handed_out
 
     def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:

@@ -114,7 +114,7 @@ def held_of(tx: Transaction, row: Row) -> list[Row]:
     return [each for each in tx.state.in_claim_order(row.queue, Status.HELD) if each.group == row.group]
 
 
-def bring_behind(tx: Transaction, row: Row, most: int) -> None:
+def unhold_behind(tx: Transaction, row: Row, most: int) -> None:
     """With strict groups: make held messages ready that may go to the claim that got this message, too."""
     rules_now = tx.rules(row.queue)
     if rules_now.group_in_flight_max is not None:
@@ -131,7 +131,7 @@ def is_queue_full(tx: Transaction, queue: str) -> bool:
 
 
 def unhold(tx: Transaction) -> None:
-    """Make held messages ready whose group is below its limit again (operations/group_limit.py)."""
+    """Make held messages ready whose group is below its limit again (operations/unhold.py)."""
     freed, tx.state.freed, tx.freed = sorted(tx.state.freed | tx.freed), set(), set()
     for queue, group in freed:
         bound, rate = tx.rules(queue).group_in_flight_max, tx.rules(queue).group_rate

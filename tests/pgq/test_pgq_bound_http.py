@@ -1,13 +1,10 @@
 """A bound queue over HTTP: who may bind it, what the routes answer, what its page and the dialogs that bind it say."""
 
 from collections.abc import Iterator
-from contextlib import closing
 
-import boto3
 import httpx
 import pytest
 import trio
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from forq_trio import ForqClient, Scope
@@ -169,15 +166,7 @@ def test_clients_of_sqs_receive_and_delete_rows(server, client, table, rows) -> 
     client.bind("emails", table)
     for _ in range(2):
         rows.add({})
-    made = boto3.client(
-        "sqs",
-        endpoint_url=server.url,
-        region_name="us-east-1",
-        aws_access_key_id="forq",
-        aws_secret_access_key=SECRET,
-        config=Config(retries={"max_attempts": 0}),
-    )
-    with closing(made) as sqs:
+    with sqs_client(server.url) as sqs:
         messages = sqs.receive_message(QueueUrl="emails", MaxNumberOfMessages=2)["Messages"]
         entries = [
             {"Id": str(number), "ReceiptHandle": each["ReceiptHandle"]}

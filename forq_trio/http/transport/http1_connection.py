@@ -29,7 +29,7 @@ from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
 from forq_trio.http.transport.running_handler import RunningHandler
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
-from forq_trio.model.holders import Holder
+from forq_trio.model.holders import OWNER, Holder
 
 
 class State(IntEnum):
@@ -85,7 +85,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         self._stalls = False  # nothing has come since the last call of `finish_idle`
         self._holder: Holder | None = None  # whose connection it is
         self._admitted: Request | None = None  # whose body is arriving or being worked on
-        self._body_holder: Holder | None = None  # whose share it uses until it is answered
+        self._body_holder = OWNER  # whose share it uses until it is answered
         self._counted_body_bytes = 0  # of that body
         self._exchange: Exchange | None = None
         self._unsent_bytes = 0
@@ -240,7 +240,6 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         received_bytes = self._parser.body_bytes_received
         change_bytes = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        assert self._body_holder is not None
         if not change_bytes or self._services.body_budget.change(self._body_holder, change_bytes):
             return None
         return self._services.refuse(503, request.method, request.path, request.headers)
@@ -249,7 +248,6 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         """The request that was admitted is answered or refused."""
         if self._admitted is not None:
             if self._counted_body_bytes:
-                assert self._body_holder is not None
                 self._services.body_budget.change(self._body_holder, -self._counted_body_bytes)
                 self._counted_body_bytes = 0
             self._admitted = None

@@ -99,7 +99,6 @@ SQS_RECEIVES_MAX = 1_000  # of a message, before it moves to the dead-letter que
 SQS_SOURCES_MAX = 10  # queues that a dead-letter queue allows by name
 SQS_IN_FLIGHT_MAX = 120_000  # messages of a queue
 SQS_RATE_MAX = 500  # messages that a move task moves a second
-SQS_TAGS_MAX = 50  # of a queue
 SQS_QUEUES_MAX = 1_000  # of a page
 SQS_QUEUES_LOOKED_AT = 500  # between two checkpoints
 SQS_DELETE_TRIES = 5  # of a queue to which messages are sent meanwhile

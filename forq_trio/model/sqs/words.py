@@ -6,9 +6,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from forq_trio.model.bounds.units import KIB
+from forq_trio.model.queues.names import is_fifo_queue
 from forq_trio.model.sqs.types import SqsDetails
-
-_FIFO_SUFFIX = ".fifo"
 
 
 class QueueDetails(Struct, frozen=True):
@@ -24,7 +23,7 @@ def in_words(queue: str, details: SqsDetails) -> QueueDetails:
     """The details of a queue for people. queue: its name."""
     left = dict(details.attributes)
     facts = [("Name", details.full_name)] if details.full_name else []
-    is_fifo = (details.full_name or queue).endswith(_FIFO_SUFFIX)
+    is_fifo = is_fifo_queue(details.full_name or queue)
     facts.append(("Type", "FIFO" if is_fifo else "standard"))
     left.pop("FifoQueue", None)
     if is_fifo:

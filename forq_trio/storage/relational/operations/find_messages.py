@@ -26,17 +26,17 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
 
 
 def find_by_sequence(
-    tx: Transaction, statement: str, names: str | int, perhaps_moved: Sequence[tuple[str, int]]
+    tx: Transaction, statement: str, names: str | int, perhaps_leased: Sequence[tuple[str, int]]
 ) -> tuple[list[Row], frozenset[int]]:
     """The messages that this statement finds by these names, and those numbers that the next batch has to look for.
 
-    perhaps_moved: (queue, sequence number) of those that may be in the page of a lease. Raises StorageFull while there
+    perhaps_leased: (queue, sequence number) of those that may be in the page of a lease. Raises StorageFull while there
     is no space to move messages back.
     """
     found = rows_of(tx.query_without_inserts(statement, names))
-    if not perhaps_moved:
+    if not perhaps_leased:
         return found, frozenset()
-    more, later = move_sequences_back(tx, perhaps_moved, found)
+    more, later = move_sequences_back(tx, perhaps_leased, found)
     return (rows_of(tx.query(statement, names)) if more else found), later
 
 

@@ -155,13 +155,13 @@ def _named_by_receipts(
 ) -> _Messages:
     statement, names, count = named_by(commands)
     # what a pipeline has leased has another receipt, but that of an earlier claim may do
-    by_any_claim = [
+    perhaps_leased = [
         (command.queue, receipt.seq)
         for command in commands
         if isinstance(command, Ack | Extend) and command.claims is Claims.ANY and command.queue is not None
         for receipt in command.receipts
     ]
-    found, later = find_by_sequence(tx, statement, names, by_any_claim)
+    found, later = find_by_sequence(tx, statement, names, perhaps_leased)
     return _Messages(tx, type(commands[0]), found, count, later)
 
 
