@@ -39,6 +39,14 @@ class BudgetedCache(Generic[KeyT, ValueT]):
         held = None if values is None else values.held.get(key)
         return None if held is None else held.value
 
+    def oldest(self) -> tuple[KeyT, ValueT] | None:
+        """What the holder put first of all that it still has, None if it has nothing."""
+        values = self._holders.get(HOLDER.get())
+        if values is None:
+            return None
+        key, held = next(iter(values.held.items()))
+        return key, held.value
+
     def put(self, key: KeyT, value: ValueT, size: int) -> None:
         """Remember a value of `size` bytes, in place of one with the same key."""
         self.drop(key)

@@ -21,7 +21,7 @@ from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Delivery
 
 _ATTEMPT_MS = limits.DEDUPLICATION_WINDOW_MS_DEFAULT  # of SQS, too, which has one interval for both
-_ATTEMPT_BYTES = 1_024  # of an attempt besides the texts of its messages
+_DELIVERY_BYTES = 1_024  # of a message besides its texts
 
 
 class _Attempt(NamedTuple):
@@ -37,14 +37,17 @@ class Attempts:
         self._known: BudgetedCache[tuple[str, str], _Attempt] = BudgetedCache(limits.SQS_ATTEMPTS_BYTES_MAX)
 
     def note(self, queue: str, attempt: str | None, deliveries: Sequence[Delivery]) -> None:
-        """Remember what an attempt got."""
+        """Remember what an attempt got, and forget those of the same client that are too old to be repeated."""
         if attempt is None or not deliveries:
             return
+        too_old_ms = machine_ms() - _ATTEMPT_MS
+        while (oldest := self._known.oldest()) is not None and oldest[1].at_ms < too_old_ms:
+            self._known.drop(oldest[0])
         self._put(queue, attempt, _Attempt(machine_ms(), tuple(deliveries)))
 
     def _put(self, queue: str, attempt: str, got: _Attempt) -> None:
-        size = sum(bytes_of(each.content, each.attributes) for each in got.deliveries)
-        self._known.put((queue, attempt), got, _ATTEMPT_BYTES + size)
+        size = sum(_DELIVERY_BYTES + bytes_of(each.content, each.attributes) for each in got.deliveries)
+        self._known.put((queue, attempt), got, size)
 
     async def again(self, queue: str, attempt: str | None, lease_ms: int | None) -> list[Delivery] | None:
         """What this attempt got before, with new leases; None for a new attempt, or if some of it was changed."""

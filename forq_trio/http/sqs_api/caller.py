@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from forq_trio.broker.broker import Broker
@@ -9,7 +10,7 @@ from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.errors import ACCESS_DENIED, INVALID_ADDRESS, SqsError, no_such_queue
 from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue, queue_of_url
 from forq_trio.http.sqs_api.shapes import Wire
-from forq_trio.model.access.types import Scope
+from forq_trio.model.access.types import ALL_QUEUES, Scope
 
 _HOST = re.compile(
     rb"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?"
@@ -53,7 +54,16 @@ class SqsCaller(NamedTuple):
 
     def may(self, queue: SqsQueue, *scopes: Scope) -> bool:
         may, name = self.request.principal.may, queue.house_name
-        return may(scopes[0], name) or any(may(each, name) for each in scopes[1:])
+        if not (may(scopes[0], name) or any(may(each, name) for each in scopes[1:])):
+            return False
+        return queue.region == self.account.region or _names_region(self.request.principal.key.queues, queue)
+
+
+def _names_region(glob: str, queue: SqsQueue) -> bool:
+    """Whether the glob of a token means the queue's region, too: `a*` is for names, not for the region ap-south-1."""
+    region, _, name = glob.partition(".")
+    name_in_house = queue.house_name[len(queue.region) + 1 :]
+    return glob == ALL_QUEUES or (fnmatchcase(queue.region, region) and fnmatchcase(name_in_house, name))
 
 
 class Undoable(NamedTuple):

@@ -48,7 +48,8 @@ def queue_in_house(broker: Broker, house_name: str, region: str, account: SqsAcc
     settings = broker.known.settings().get(house_name)
     details = None if settings is None else settings.sqs
     full_name = house_name if details is None or not details.full_name else details.full_name
-    return queue_of_full_name(full_name, region, account)
+    found = queue_of_full_name(full_name, region, account)
+    return found if found is not None and found.house_name == house_name else None
 
 
 class DetailChanges:
@@ -85,11 +86,7 @@ class DetailChanges:
         )
         try:
             changed = change.applied_to(stored_details_of(self._broker, queue.house_name))
-            before = await self._budget.admit(queue.house_name, changed)
-            try:
+            async with self._budget.admitted(queue.house_name, changed):
                 await self._broker.change_sqs_queue(queue.house_name, settings, change)
-            except BaseException:
-                self._budget.restore(queue.house_name, before)
-                raise
         except InvalidSetting as error:
             raise SqsError(INVALID_ATTRIBUTE_VALUE, str(error)) from None

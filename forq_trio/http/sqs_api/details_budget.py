@@ -5,6 +5,9 @@ a share for each access token (model/budget.py), so that the policies and tags o
 What there was when the server started is the owner's.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import trio
 
 from forq_trio.broker.broker import Broker
@@ -26,47 +29,75 @@ class DetailsBudget:
         self._broker = broker
         self._budget = Budget(limits.SQS_LONG_DETAILS_BYTES_MAX)
         self._queues: dict[str, Usage] = {}  # of those that are long
-        self._counted = False  # whether those from before the start are among them
+        self._writers: dict[str, Holder] = {}  # of what is stored of those; the owner where there is none
+        self._counting = trio.Lock()
+        self._times_counted = 0  # 0: those from before the start are not among the queues
 
-    async def admit(self, queue: str, details: SqsDetails) -> Usage:
-        """Count details before they are stored; returns what was counted before, for `restore`.
+    @asynccontextmanager
+    async def admitted(self, queue: str, details: SqsDetails) -> AsyncIterator[None]:
+        """Count details while the body stores them. Afterwards what is stored counts: another change may be, too.
 
-        Raises SqsError if they are too long beside those of all queues.
+        Raises SqsError if they are too long beside those of all queues. Cancelled in the body, they go on to count,
+        because they may be stored nevertheless.
         """
-        size = _long_bytes(details)
-        if size and not self._counted:
-            self._counted = True
+        await self._admit(queue, _long_bytes(details))
+        try:
+            yield
+        except trio.Cancelled:
+            if queue in self._queues:
+                self._writers[queue] = HOLDER.get()
+            else:
+                self._writers.pop(queue, None)
+            raise
+        except BaseException:
+            self._count_stored(queue)
+            raise
+        self._writers[queue] = HOLDER.get()
+        self._count_stored(queue)
+
+    async def _admit(self, queue: str, size: int) -> None:
+        if size and not self._times_counted:
             await self._count()
-        before = self._use(queue, size)
-        if before is None:
-            await self._count()  # some queues may be gone
-            before = self._use(queue, size)
-        if before is None:
+        if self._use(queue, size):
+            return
+        await self._count()  # some queues may be gone
+        if not self._use(queue, size):
             raise SqsError(OVER_LIMIT, "The policies and tags of all queues are too long together.")
-        return before
 
-    def restore(self, queue: str, before: Usage) -> None:
-        """Count again what was counted before details that were not stored."""
-        self._set(queue, *before)
-
-    def _use(self, queue: str, size: int) -> Usage | None:
-        """Have a queue use so many bytes of the caller's; returns what it used before. None if that is too much."""
+    def _use(self, queue: str, size: int) -> bool:
+        """Have a queue use so many bytes of the caller's; False, and nothing is changed, if that is too much."""
         before = self._queues.get(queue, (OWNER, 0))
         if self._set(queue, HOLDER.get(), size):
-            return before
-        self.restore(queue, before)
-        return None
+            return True
+        self._set(queue, *before)
+        return False
 
     async def _count(self) -> None:
-        """Count what is stored: other clients delete queues, and other servers change them."""
-        stored = self._broker.known.settings()
-        for number, (queue, settings) in enumerate(stored.items()):
+        """Count what is stored: other clients delete queues, and other servers change them.
+
+        For all requests that wait for a count at the same time, it is done once.
+        """
+        before = self._times_counted
+        async with self._counting:
+            if self._times_counted == before:
+                await self._count_all()
+                self._times_counted += 1
+
+    async def _count_all(self) -> None:
+        for number, queue in enumerate(self._broker.known.settings()):
             if number % limits.SQS_QUEUES_LOOKED_AT == 0:
                 await trio.lowlevel.checkpoint()
-            holder, _ = self._queues.get(queue, (OWNER, 0))
-            self._set(queue, holder, _long_bytes(settings.sqs))
-        for queue in self._queues.keys() - stored.keys():
-            self._set(queue, OWNER, 0)
+            self._count_stored(queue)
+        for queue in self._queues.keys() - self._broker.known.settings().keys():
+            self._count_stored(queue)
+
+    def _count_stored(self, queue: str) -> None:
+        """Have a queue use what its stored details need, as those of their writer."""
+        settings = self._broker.known.settings().get(queue)
+        size = 0 if settings is None else _long_bytes(settings.sqs)
+        self._set(queue, self._writers.get(queue, OWNER), size)
+        if not size:
+            self._writers.pop(queue, None)
 
     def _set(self, queue: str, holder: Holder, size: int) -> bool:
         """Set what a queue uses; False if that is more than this holder may."""
@@ -81,4 +112,5 @@ def _long_bytes(details: SqsDetails | None) -> int:
     if details is None:
         return 0
     size = bytes_of("", details.attributes) + bytes_of("", details.tags)
+    size += limits.SQS_DETAIL_BYTES * (len(details.attributes) + len(details.tags))
     return size if size > limits.SQS_SHORT_DETAILS_BYTES else 0

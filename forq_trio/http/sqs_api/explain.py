@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from forq_trio.http.errors import ForeignSite, HttpError, LockedOut, UnknownEncoding
+from forq_trio.http.errors import ForeignSite, HttpError, LockedOut, MethodNotAllowed, UnknownEncoding
 from forq_trio.http.sqs_api.errors import (
     ACCESS_DENIED,
     INTERNAL_FAILURE,
@@ -44,6 +44,8 @@ def explain(error: Exception) -> SqsError:
     kind = error.kind if isinstance(error, HttpError) else type(error)
     shape = _SHAPES.get(type(error)) or _SHAPES.get(kind)
     headers = error.headers if isinstance(error, HttpError) else ()
+    if isinstance(error, MethodNotAllowed):
+        return SqsError(MALFORMED._replace(status=405), f"The methods here are {error.allow}.", headers)
     if isinstance(error, LockedOut):
         text = "Too many requests of this address had wrong keys or signatures. A right one passes at once."
         return SqsError(THROTTLED, text, headers)

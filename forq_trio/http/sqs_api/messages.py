@@ -7,6 +7,7 @@ attribute (model/sqs/attributes.py): the types that are not `String`, and what t
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -94,7 +95,27 @@ def trace_header(attributes: Mapping[str, AttributeValue]) -> str | None:
     return attributes[_TRACE_HEADER].string_value if attributes else None
 
 
-def view(delivery: Delivery, names: Sequence[str], attributes: dict[str, str]) -> SqsMessage:
+class AttributeNames(NamedTuple):
+    """Which attributes of messages a receiver asks for: those with these names, and those that begin so."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...]  # "" for all
+
+    def has(self, name: str) -> bool:
+        return name in self.names or (bool(self.prefixes) and name.startswith(self.prefixes))
+
+
+def attribute_names(asked: Sequence[str]) -> AttributeNames:
+    """Read MessageAttributeNames. Raises SqsError for so many that to compare them would hold up other requests."""
+    most = limits.SQS_ATTRIBUTE_NAMES_MAX
+    if len(asked) > most:
+        text = f"Number of message attribute names [{len(asked)}] exceeds the allowed maximum [{most}]."
+        raise _invalid_parameter(text)
+    prefixes = tuple(name.removesuffix(".*") for name in asked if name.endswith(".*"))
+    return AttributeNames(frozenset(asked), ("",) if any(name in ALL_NAMES for name in asked) else prefixes)
+
+
+def view(delivery: Delivery, names: AttributeNames, attributes: dict[str, str]) -> SqsMessage:
     """A message as its receiver gets it. names: of the attributes it asked for. attributes: those of the system."""
     wanted = _wanted(delivery, names)
     return SqsMessage(
@@ -113,17 +134,18 @@ def extra_of(delivery: Delivery) -> Extra:
     return read_extra(delivery.attributes) or NO_EXTRA
 
 
-def _wanted(delivery: Delivery, names: Sequence[str]) -> dict[str, AttributeValue]:
-    if not names or not delivery.attributes:
+def _wanted(delivery: Delivery, names: AttributeNames) -> dict[str, AttributeValue]:
+    if names == _NO_NAMES or not delivery.attributes:
         return {}
     types = extra_of(delivery).types
-    everything = any(name in ALL_NAMES for name in names)
-    prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
     return {
         name: _value_of(text, types.get(name, "String"))
         for name, text in sorted(delivery.attributes.items())
-        if name != EXTRA and (everything or name in names or (prefixes and name.startswith(prefixes)))
+        if name != EXTRA and names.has(name)
     }
+
+
+_NO_NAMES = AttributeNames(frozenset(), ())
 
 
 def _value_of(text: str, data_type: str) -> AttributeValue:

@@ -19,6 +19,7 @@ from forq_trio.model.amazon_names import ACCOUNT, REGION
 from forq_trio.model.queues.names import FIFO_SUFFIX, is_fifo_queue
 
 _DIGEST_DIGITS = 16
+_NEVER_CUT_LENGTH = limits.QUEUE_NAME_LENGTH_MAX - len(".") - _DIGEST_DIGITS - len(FIFO_SUFFIX)
 _URLS_CACHED_MAX = 1_024
 _NAME = re.compile(rf"(?=.{{1,80}}\Z)[A-Za-z0-9_-]+({re.escape(FIFO_SUFFIX)})?")
 _ARN = re.compile(rf"arn:aws[a-z-]*:sqs:({REGION}):({ACCOUNT}):([^:]+)")
@@ -115,6 +116,11 @@ def queue_of_full_name(full_name: str, region: str, account: SqsAccount) -> SqsQ
             return None
         name = full_name[len(region) + 1 :]
     return SqsQueue(name, region, account) if _is_name(name, region, account) else None
+
+
+def start_in_house(prefix: str, region: str, account: SqsAccount) -> str:
+    """How the `house_name` of each queue of this region begins whose name begins with `prefix`."""
+    return SqsQueue(prefix, region, account).full_name[:_NEVER_CUT_LENGTH]
 
 
 def _is_name(name: str, region: str, account: SqsAccount) -> bool:

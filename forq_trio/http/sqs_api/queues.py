@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 import trio
 from msgspec import UNSET
@@ -37,7 +38,7 @@ from forq_trio.http.sqs_api.errors import (
     no_such_queue,
 )
 from forq_trio.http.sqs_api.names import SqsQueue, new_queue
-from forq_trio.http.sqs_api.pages import page_of_queues
+from forq_trio.http.sqs_api.pages import QueuePages
 from forq_trio.http.sqs_api.shapes import (
     CreateQueueRequest,
     GetQueueAttributesRequest,
@@ -55,12 +56,11 @@ from forq_trio.http.sqs_api.shapes import (
 from forq_trio.http.sqs_api.tags import checked_tags
 from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
-from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import Overloaded, QueueNotEmpty
 from forq_trio.model.queues.names import default_dead_letter_queue
 from forq_trio.model.queues.settings import SettingsChange
 
-PURGE_REST_MS = limits.MINUTE_MS
+PURGE_REST_SECONDS = 60
 
 
 class SqsQueues:
@@ -69,7 +69,8 @@ class SqsQueues:
     def __init__(self, broker: Broker, changes: DetailChanges) -> None:
         self._broker = broker
         self._changes = changes
-        self._purged_ms: dict[str, int] = {}
+        self._pages = QueuePages(broker)
+        self._purged_at: dict[str, float] = {}
 
     async def create(self, caller: SqsCaller, asked: CreateQueueRequest) -> QueueUrlAnswer:
         """Make a queue, or find one whose attributes are those that are given."""
@@ -103,7 +104,7 @@ class SqsQueues:
             await self._broker.purge(queue.house_name)
             with suppress(QueueNotEmpty):  # somebody has sent a message since
                 await self._broker.delete_queue(queue.house_name)
-                self._purged_ms.pop(queue.house_name, None)
+                self._purged_at.pop(queue.house_name, None)
                 return Nothing()
         raise Overloaded("messages are sent to the queue while it is deleted")
 
@@ -117,12 +118,8 @@ class SqsQueues:
 
     async def queues(self, caller: SqsCaller, asked: ListQueuesRequest) -> QueueUrlsAnswer:
         prefix = asked.queue_name_prefix or ""
-        page, token = await page_of_queues(
-            self._broker,
-            caller,
-            asked.max_results,
-            asked.next_token,
-            lambda queue: queue.name.startswith(prefix),
+        page, token = await self._pages.page(
+            caller, asked.max_results, asked.next_token, lambda queue: queue.name.startswith(prefix), prefix
         )
         origin = caller.origin
         return QueueUrlsAnswer([queue.url(origin) for queue in page], token)
@@ -149,18 +146,18 @@ class SqsQueues:
 
     async def purge(self, caller: SqsCaller, asked: QueueUrlRequest) -> Nothing:
         queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
-        now_ms = machine_ms()
-        if now_ms - self._purged_ms.get(queue.house_name, 0) < PURGE_REST_MS:
+        now = trio.current_time()  # not the wall clock, which may be set back
+        if now - self._purged_at.get(queue.house_name, -inf) < PURGE_REST_SECONDS:
             text = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
             raise SqsError(PURGE_IN_PROGRESS, text)
-        self._purged_ms.pop(queue.house_name, None)
-        self._purged_ms[queue.house_name] = now_ms
-        while now_ms - self._purged_ms[first := next(iter(self._purged_ms))] >= PURGE_REST_MS:
-            del self._purged_ms[first]
+        self._purged_at.pop(queue.house_name, None)
+        self._purged_at[queue.house_name] = now
+        while now - self._purged_at[first := next(iter(self._purged_at))] >= PURGE_REST_SECONDS:
+            del self._purged_at[first]
         try:
             await self._broker.purge(queue.house_name)
         except BaseException:
-            self._purged_ms.pop(queue.house_name, None)  # it may be tried again at once
+            self._purged_at.pop(queue.house_name, None)  # it may be tried again at once
             raise
         return Nothing()
 
@@ -169,8 +166,7 @@ class SqsQueues:
     ) -> SourceQueuesAnswer:
         """The queues whose failed messages go to this one."""
         target = caller.queue(self._broker, asked.queue_url, *ANY_SCOPE)
-        page, token = await page_of_queues(
-            self._broker,
+        page, token = await self._pages.page(
             caller,
             asked.max_results,
             asked.next_token,

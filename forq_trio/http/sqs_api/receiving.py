@@ -16,7 +16,7 @@ from forq_trio.http.sqs_api.errors import (
     not_of_this_type,
     shown,
 )
-from forq_trio.http.sqs_api.messages import ALL_NAMES, check_id, extra_of, view
+from forq_trio.http.sqs_api.messages import ALL_NAMES, attribute_names, check_id, extra_of, view
 from forq_trio.http.sqs_api.names import SqsQueue
 from forq_trio.http.sqs_api.senders import sender_of
 from forq_trio.http.sqs_api.sending import sequence_text
@@ -54,6 +54,7 @@ class SqsReceiving:
         """The messages. If the answer does not arrive they are released."""
         queue = caller.queue(self._broker, asked.queue_url, Scope.CONSUME)
         system = _system_names(asked)
+        names = attribute_names(asked.message_attribute_names or ())
         most = in_range("MaxNumberOfMessages", asked.max_number_of_messages, 1, limits.SQS_BATCH_MAX, 1)
         lease = None
         if asked.visibility_timeout is not None:
@@ -89,11 +90,7 @@ class SqsReceiving:
                 await self._broker.healthcheck()  # the next batch: after it they count as visible again
             sources = await self._sources.of(queue, found, caller.account) if reads_sources else {}
             messages = [
-                view(
-                    each,
-                    asked.message_attribute_names or (),
-                    self._system_of(each, queue, caller, system, sources.get(each.id)),
-                )
+                view(each, names, self._system_of(each, queue, caller, system, sources.get(each.id)))
                 for each in found
             ]
         except BaseException:

@@ -32,8 +32,8 @@ def sqs_routes(
     service = SqsService(broker, gate, account, None if access is None else sender_key(access.secret))
 
     def refuse(error: Exception, request: Request) -> Response:
-        if isinstance(error, PathNotFound):
-            return on_unknown_path(error, request)
+        if _PATH.fullmatch(request.path) is None:
+            return on_unknown_path(PathNotFound(), request)
         return service.refuse(error, request)
 
     def route(method: str, path: str, gate: Gate) -> Route:

@@ -24,6 +24,7 @@ from forq_trio.http.sqs_api.settling import SqsSettling
 from forq_trio.http.sqs_api.shapes import Wire
 from forq_trio.http.sqs_api.signature import hash_of
 from forq_trio.http.sqs_api.tags import SqsTags
+from forq_trio.http.sqs_api.xml_budget import XmlAnswers
 from forq_trio.in_place import require_task
 from forq_trio.model import limits
 
@@ -55,9 +56,13 @@ class SqsService:
         self._gate = gate
         self._account = account
         self._operations = _operations(broker, sender_key)
+        self._reading = trio.Lock()
+        self._xml_answers = XmlAnswers()
 
     async def respond(self, request: Request, *_path: str) -> Response:
         """Check the signature, read the request, carry it out, answer it.
+
+        Raises Overloaded if there is no space for a long answer.
 
         _path: account and queue, or nothing; the query protocol reads them from the request.
         """
@@ -67,41 +72,41 @@ class SqsService:
             require_task()  # for the pauses in its answer
         try:
             region = self._gate.verify(request, await hash_of(request.body))
-            operation, asked = protocol.read(request)
+            operation, asked = await self._read(protocol, request)
             if operation not in _IN_PLACE:
                 require_task()
             done = await self._operations[operation](SqsCaller(request, region, self._account), asked)
         except Exception as error:
             return protocol.refuse(explain(error), request_id)
         if not isinstance(done, Undoable):
-            return await _answer(protocol, operation, done, request_id)
+            return await self._answer(protocol, operation, done, request_id)
         try:
-            response = await _answer(protocol, operation, done.result, request_id)
+            response = await self._answer(protocol, operation, done.result, request_id)
         except BaseException:
             done.undo()
             raise
         response.on_unsent = done.undo
         return response
 
+    async def _read(self, protocol: WireProtocol, request: Request) -> tuple[str, Wire]:
+        """The operation and its request. Of long ones, one is read in a pass of the event loop. That needs a task."""
+        if len(request.body) <= limits.READ_SLICE_BYTES:
+            return protocol.read(request)
+        require_task()
+        async with self._reading:
+            return protocol.read(request)
+
+    async def _answer(
+        self, protocol: WireProtocol, operation: str, result: Wire, request_id: str
+    ) -> Response:
+        if protocol is JsonProtocol:
+            return JsonProtocol.answer(result, request_id)
+        return await self._xml_answers.make(operation, result, request_id)
+
     @staticmethod
     def refuse(error: Exception, request: Request) -> Response:
         """Answer a request that is refused before it is read."""
         return protocol_of(request.headers).refuse(explain(error), new_request_id())
-
-
-async def _answer(protocol: WireProtocol, operation: str, result: Wire, request_id: str) -> Response:
-    """The answer. XML of long messages takes so long that other requests are answered after each slice of it."""
-    if protocol is JsonProtocol:
-        return JsonProtocol.answer(result, request_id)
-    parts = []
-    left = limits.READ_SLICE_BYTES
-    for part in QueryProtocol.parts(operation, result, request_id):
-        parts.append(part)
-        left -= len(part)
-        if left < 0:
-            left = limits.READ_SLICE_BYTES
-            await trio.lowlevel.checkpoint()
-    return QueryProtocol.answer(parts, request_id)
 
 
 def new_request_id() -> str:

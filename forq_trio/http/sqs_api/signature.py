@@ -21,6 +21,7 @@ from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.errors import (
     EXPIRED_SIGNATURE,
     INCOMPLETE_SIGNATURE,
+    MALFORMED,
     NO_CREDENTIALS,
     WRONG_SIGNATURE,
     SqsError,
@@ -37,6 +38,7 @@ _TERMS_CACHED_MAX = 1_024
 _TIMES_CACHED_MAX = 256  # many requests are signed in the same second
 _TERMS_LENGTH_MAX = 2_048
 _NAMES_MAX = 64  # signed headers; SDKs have about ten
+_FIELDS_MAX = 400  # of a URL; ten messages with ten attributes each have 350
 _TERMS = re.compile(rf"{ALGORITHM} +Credential=([^, ]{{1,256}}) *, *SignedHeaders=([^, ]{{1,2048}}) *, *")
 _SIGNED_HEADERS = re.compile(r"[a-z0-9;-]{1,2048}")
 _SIGNATURE = re.compile(rb"[0-9a-f]{64}")
@@ -82,7 +84,7 @@ def signature_of(request: Request) -> Signature:
         if terms is None or _SIGNATURE.fullmatch(signature) is None:
             raise _incomplete("The header Authorization is not one of Signature Version 4.")
         return Signature(terms, request.headers.get(b"x-amz-date", b"").decode("latin-1"), signature, None)
-    query = dict(parse_qsl(request.query, keep_blank_values=True))
+    query = dict(_fields(request.query, "X-Amz-"))
     if query.get("X-Amz-Algorithm") != ALGORITHM:
         raise SqsError(NO_CREDENTIALS, "The request has no signature of Signature Version 4.")
     signature = query.get("X-Amz-Signature", "").encode()
@@ -201,9 +203,20 @@ def _canonical_headers(headers: Mapping[bytes, bytes], terms: SignatureTerms) ->
 
 
 def _canonical_query(query: str) -> bytes:
-    pairs = parse_qsl(query, keep_blank_values=True)
-    encoded = sorted((_encoded(name), _encoded(value)) for name, value in pairs if name != "X-Amz-Signature")
+    fields = _fields(query)
+    encoded = sorted((_encoded(name), _encoded(value)) for name, value in fields if name != "X-Amz-Signature")
     return "&".join(f"{name}={value}" for name, value in encoded).encode()
+
+
+def _fields(query: str, start: str = "") -> list[tuple[str, str]]:
+    """The fields of a URL whose names begin so. Raises SqsError for too many in all.
+
+    The URL is read before anybody knows whether the key is right, and no other request is answered meanwhile.
+    """
+    if query.count("&") >= _FIELDS_MAX:
+        raise SqsError(MALFORMED, f"The URL has more than {_FIELDS_MAX} fields.")
+    found = "&".join(field for field in query.split("&") if field.startswith(start))
+    return parse_qsl(found, keep_blank_values=True)
 
 
 def _encoded(text: str) -> str:

@@ -88,12 +88,14 @@ SASQUATCH_INTERVAL_SECONDS_MAX = 86_400
 SQS_MESSAGE_BYTES_MAX = MIB  # body and attributes of a message, or of all messages of a batch
 SQS_ATTRIBUTE_BYTES_MAX = 8 * KIB  # of a queue, such as its policy
 SQS_TAGS_MAX = 50  # of a queue
+SQS_DETAIL_BYTES = 128  # of an attribute or tag of a queue in memory, besides its texts
 SQS_SHORT_DETAILS_BYTES = KIB  # attributes and tags of a queue that do not count
 SQS_LONG_DETAILS_BYTES_MAX = 64 * MIB  # of all queues whose are longer
 SQS_TRACE_LENGTH_MAX = 1_024
 SQS_URL_LENGTH_MAX = 2_048
 SQS_BATCH_MAX = 10  # messages of a request
 SQS_ATTRIBUTES_MAX = 10  # of a message
+SQS_ATTRIBUTE_NAMES_MAX = 256  # of attributes that a receive asks for
 SQS_VISIBILITY_SECONDS_MAX, SQS_WAIT_SECONDS_MAX, SQS_DELAY_SECONDS_MAX = 43_200, 20, 900
 SQS_RECEIVES_MAX = 1_000  # of a message, before it moves to the dead-letter queue
 SQS_SOURCES_MAX = 10  # queues that a dead-letter queue allows by name
@@ -102,6 +104,7 @@ SQS_RATE_MAX = 500  # messages that a move task moves a second
 SQS_QUEUES_MAX = 1_000  # of a page
 SQS_QUEUES_LOOKED_AT = 500  # between two checkpoints
 SQS_DELETE_TRIES = 5  # of a queue to which messages are sent meanwhile
+SQS_XML_BYTES_MAX = 64 * MIB  # of long answers while they are made
 SQS_ATTEMPTS_BYTES_MAX = 32 * MIB  # of the messages of receives that can be repeated
 
 assert 10 * (SASQUATCH_MESSAGE_KIB_MAX * KIB + SASQUATCH_OVERHEAD_BYTES) < BODIES_BYTES_MAX

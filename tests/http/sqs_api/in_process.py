@@ -3,8 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
+import trio
+
 from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.caller import SqsCaller
+from forq_trio.http.sqs_api.json_protocol import TARGET_HEADER
 from forq_trio.http.sqs_api.names import SqsAccount
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import System, open_system
@@ -20,10 +23,23 @@ async def memory_system() -> AsyncIterator[System]:
         yield system
 
 
-def request_of(body: bytes = b"") -> Request:
-    """A request that nobody signed, with all rights."""
-    return Request("POST", "/", "", {}, body, "127.0.0.1", lambda: nullcontext())
+def request_of(body: bytes = b"", target: str = "") -> Request:
+    """A request that nobody signed, with all rights. target: the operation, in the JSON protocol."""
+    headers = {TARGET_HEADER: f"AmazonSQS.{target}".encode()} if target else {}
+    return Request("POST", "/", "", headers, body, "127.0.0.1", lambda: nullcontext())
 
 
 def caller_with_all_rights() -> SqsCaller:
     return SqsCaller(request_of(), ACCOUNT.region, ACCOUNT)
+
+
+class Turns:
+    """Counts how often other tasks have their turn."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def take(self) -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            self.count += 1

@@ -13,6 +13,7 @@ from forq_trio.http.sqs_api.messages import EXTRA
 from support.real_server import RealServer
 
 from .conftest import ROOT_KEY
+from .raw import of_xml
 from .test_sqs_messages import bodies, code, receive
 
 
@@ -169,3 +170,15 @@ def test_the_server_answers_in_the_protocol_of_the_request(signed) -> None:
     assert response.status_code == 400
     assert response.headers["content-type"] == "text/xml"
     assert "<Code>AWS.SimpleQueueService.NonExistentQueue</Code>" in response.text
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods(server, method: str) -> None:
+    """Only the paths of the dialect are answered as by SQS: `/`, and an account with a queue."""
+    with httpx.Client(base_url=server.url, verify=False) as client:
+        for path in ("/", "/000000000000/q"):
+            response = client.request(method, path)
+            assert (response.status_code, response.headers["allow"]) == (405, "GET, POST")
+            assert of_xml(response).message == "The methods here are GET, POST."
+        response = client.request(method, "/foo/bar")
+        assert (response.status_code, response.json()["code"]) == (404, "not_found.path")

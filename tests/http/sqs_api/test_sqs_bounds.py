@@ -22,14 +22,16 @@ from forq_trio.http.sqs_api.names import SqsQueue
 from forq_trio.http.sqs_api.query_protocol import QueryProtocol
 from forq_trio.http.sqs_api.service import SqsService
 from forq_trio.http.sqs_api.shapes import AttributeValue, ReceivedAnswer, SendMessageRequest, SqsMessage
+from forq_trio.http.sqs_api.xml_budget import XmlAnswers
 from forq_trio.model import limits
+from forq_trio.model.errors import Overloaded
 from forq_trio.model.holders import HOLDER, OWNER, Holder, HolderKind
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.settings import SettingsChange
 from support.real_server import RealServer
 
 from .conftest import ROOT_KEY
-from .in_process import ACCOUNT, memory_system, request_of
+from .in_process import ACCOUNT, Turns, memory_system, request_of
 from .raw import NAMESPACE, of_json, of_xml
 
 TOKENS = [Holder(HolderKind.TOKEN, name) for name in ("greedy", "modest")]
@@ -277,6 +279,16 @@ async def test_long_details_share_a_bound(autojump_clock, monkeypatch) -> None:
             await again.store(queue, attributes={"Policy": "x" * 9_000})
 
 
+async def test_short_tags_count_as_what_they_are_in_memory(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 10_000)
+    tags = {f"a{number}": "b" for number in range(limits.SQS_TAGS_MAX)}
+    async with memory_system() as system:
+        changes = DetailChanges(system.broker)
+        await changes.store(SqsQueue("a", ACCOUNT.region, ACCOUNT), tags=tags)
+        with pytest.raises(SqsError, match="too long together"):
+            await changes.store(SqsQueue("b", ACCOUNT.region, ACCOUNT), tags=tags)
+
+
 async def test_details_that_are_not_stored_charge_nobody(monkeypatch) -> None:
     monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 30_000)
     async with memory_system() as system:
@@ -308,18 +320,6 @@ def test_a_body_that_the_server_does_not_take_is_answered_as_sqs_does(server, pa
         assert client.post("/api/v1/queues/q/messages", content=body).json()["code"].startswith("bad_request")
 
 
-class Turns:
-    """Counts how often other tasks have their turn."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    async def take(self) -> None:
-        while True:
-            await trio.lowlevel.checkpoint()
-            self.count += 1
-
-
 async def test_xml_of_long_messages_is_made_in_slices() -> None:
     body = "&" * (limits.SQS_MESSAGE_BYTES_MAX - 1) + "\r"
     async with memory_system() as system, trio.open_nursery() as nursery:
@@ -334,6 +334,67 @@ async def test_xml_of_long_messages_is_made_in_slices() -> None:
     found = [each.text for each in ET.fromstring(answer.body).iter(f"{NAMESPACE}Body")]
     assert found == [body, body]
     assert turns.count > len(answer.body) / (3 * limits.READ_SLICE_BYTES)
+
+
+async def test_of_many_long_answers_at_once_some_are_refused_and_their_messages_released(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SQS_XML_BYTES_MAX", 4 * limits.MIB)
+    async with memory_system() as system, trio.open_nursery() as watch:
+        service = SqsService(system.broker, UnsignedGate("us-east-1"), ACCOUNT, None)
+        for _ in range(50):
+            await system.broker.store_message("q", NewMessage("x" * 500_000))
+        turns, answers, refusals = Turns(), [], []
+
+        async def receive() -> None:
+            request = request_of(b"Action=ReceiveMessage&QueueUrl=q")
+            try:
+                answers.append(await service.respond(request))
+            except Overloaded as error:
+                refusals.append(service.refuse(error, request))
+
+        watch.start_soon(turns.take)
+        async with trio.open_nursery() as nursery:
+            for _ in range(50):
+                nursery.start_soon(receive)
+        await system.broker.healthcheck()  # the releases were posted before
+        counts = system.broker.known.counts_of("q")
+        watch.cancel_scope.cancel()
+    assert (counts.processing, counts.ready) == (len(answers), len(refusals))
+    assert min(len(answers), len(refusals)) > 4
+    assert {response.status for response in refusals} == {503}
+    assert b"<Code>ServiceUnavailable</Code>" in refusals[0].body
+    # In each pass one slice of one answer is made.
+    assert turns.count > sum(len(response.body) for response in answers) / (3 * limits.READ_SLICE_BYTES)
+
+
+async def test_the_bytes_of_all_answers_in_the_making_have_a_bound(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SQS_XML_BYTES_MAX", 4 * limits.MIB)
+    message = SqsMessage("id", "receipt", "md5", "x" * 500_000, {}, None, {})
+    answers, used, refused = XmlAnswers(), [0], []
+
+    async def make(result: ReceivedAnswer) -> None:
+        try:
+            await answers.make("ReceiveMessage", result, "id")
+        except Overloaded:
+            refused.append(result)
+
+    async def watch() -> None:
+        while True:
+            used.append(answers.budget.used)
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as watching:
+        watching.start_soon(watch)
+        async with trio.open_nursery() as nursery:
+            for _ in range(50):
+                nursery.start_soon(make, ReceivedAnswer([message]))
+        assert 3 * limits.MIB < max(used) <= 4 * limits.MIB
+        assert len(refused) > 20
+        assert answers.budget.used == 0
+        refused.clear()
+        await make(ReceivedAnswer([message] * 20))  # longer than the bound, but the only one
+        watching.cancel_scope.cancel()
+    assert (refused, answers.budget.used) == ([], 0)
+    assert max(used) > 4 * limits.MIB
 
 
 def test_no_part_of_an_answer_in_xml_is_long() -> None:

@@ -20,15 +20,18 @@ from support.processes import WAIT_SECONDS_MAX
 
 from .conftest import METRICS_SECRET
 from .in_process import ACCOUNT, memory_system
+from .raw import of_json
 from .test_sqs_fifo import send
 from .test_sqs_messages import bodies, code, receive
 from .test_sqs_queues import attributes, dead_letters
 
 PAGE = Path(__file__).parents[3] / "docs" / "sqs.md"
 NUMBERS = {
-    "policies and tags of all queues": f"at most {limits.SQS_LONG_DETAILS_BYTES_MAX // limits.MIB} MiB together; "
+    "policies and tags of all queues": f"at most {limits.SQS_LONG_DETAILS_BYTES_MAX // limits.MIB} MiB together "
+    f"on each server, {limits.SQS_DETAIL_BYTES} bytes more for each; "
     f"a queue with up to {limits.SQS_SHORT_DETAILS_BYTES // limits.KIB} KiB does not count",
     "`AWSTraceHeader`": f"at most {limits.SQS_TRACE_LENGTH_MAX:,} characters",
+    "`MessageAttributeNames`": f"at most {limits.SQS_ATTRIBUTE_NAMES_MAX} names",
 }
 """What the rows with numbers say of this server."""
 
@@ -127,7 +130,7 @@ async def test_long_policies_and_tags_have_a_bound_together(autojump_clock, monk
 
         async def store(name: str, length: int) -> None:
             queue = SqsQueue(name, ACCOUNT.region, ACCOUNT)
-            half = "x" * (length // 2 - len("Policy"))
+            half = "x" * (length // 2 - len("Policy") - limits.SQS_DETAIL_BYTES)
             await changes.store(queue, attributes={"Policy": half}, tags={"a": half})
 
         await store("a", 8_000)
@@ -146,6 +149,18 @@ def test_a_trace_header_has_a_bound(sqs, url) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="x", MessageSystemAttributes=trace(longest))
     with pytest.raises(ClientError, match=f"Must be 1 to {longest} characters"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageSystemAttributes=trace(longest + 1))
+
+
+@row("`MessageAttributeNames`")
+def test_a_receive_asks_for_so_many_attributes(raw, sqs, url) -> None:
+    attribute = {"DataType": "String", "StringValue": "x"}
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={"a.b": attribute, "c": attribute})
+    names = [f"n{number}.*" for number in range(limits.SQS_ATTRIBUTE_NAMES_MAX)]
+    answer = of_json(raw.json("ReceiveMessage", {"QueueUrl": url, "MessageAttributeNames": [*names, "a.*"]}))
+    assert answer.message == "Number of message attribute names [257] exceeds the allowed maximum [256]."
+    asked = {"QueueUrl": url, "MessageAttributeNames": [*names[1:], "a.*"]}
+    (message,) = raw.json("ReceiveMessage", asked).json()["Messages"]
+    assert list(message["MessageAttributes"]) == ["a.b"]
 
 
 @row("a full queue")

@@ -11,10 +11,10 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.attempts import Attempts
 from forq_trio.http.sqs_api.caller import SqsCaller
-from forq_trio.http.sqs_api.details import DetailChanges
+from forq_trio.http.sqs_api.details import DetailChanges, stored_details_of
 from forq_trio.http.sqs_api.errors import SqsError
 from forq_trio.http.sqs_api.moves import SqsMoves
-from forq_trio.http.sqs_api.names import SqsAccount
+from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue
 from forq_trio.http.sqs_api.queues import SqsQueues
 from forq_trio.http.sqs_api.receiving import SqsReceiving
 from forq_trio.http.sqs_api.shapes import (
@@ -26,10 +26,12 @@ from forq_trio.http.sqs_api.shapes import (
 )
 from forq_trio.in_place import TaskRequired, run_until_paused
 from forq_trio.model import limits
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.commands import Produce, Purge
 from forq_trio.model.errors import Overloaded, StorageUnavailable
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import System, open_system
 from oracle.engine import MemoryEngine
@@ -183,6 +185,54 @@ async def test_a_task_that_moves_nothing_is_not_cancelled() -> None:
         await tasks.cancel(deletion.id)
 
 
+# What the details of queues use
+
+
+async def store_policy(changes: DetailChanges, queue: str, length: int, **settings: str) -> None:
+    attributes = {"Policy": "x" * length}
+    await changes.store(
+        SqsQueue(queue, ACCOUNT.region, ACCOUNT), SettingsChange(**settings), attributes=attributes
+    )
+
+
+async def test_details_of_a_cancelled_change_that_is_stored_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 30_000)
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
+    async with running(engine) as system:
+        changes = DetailChanges(system.broker)
+        with trio.CancelScope() as scope:
+            engine.before_commit = scope.cancel
+            await store_policy(changes, "a", 9_000)
+        assert scope.cancelled_caught
+        assert stored_details_of(system.broker, "a") is not None
+        with pytest.raises(SqsError, match="too long together"):
+            await store_policy(changes, "b", 25_000)
+        await store_policy(changes, "a", 2_000)
+        await store_policy(changes, "b", 25_000)
+
+
+async def test_of_two_changes_at_once_of_which_one_fails_the_other_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "SQS_LONG_DETAILS_BYTES_MAX", 40_000)
+    async with running() as system:
+        changes = DetailChanges(system.broker)
+        await store_policy(changes, "z", 1_100)
+        await system.broker.configure("b", dead_letter_queue="a")
+
+        async def fail() -> None:
+            with pytest.raises(SqsError, match="would come back"):
+                await store_policy(changes, "a", 9_000, dead_letter_queue="b")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail)
+            await trio.lowlevel.checkpoint()  # so that it counts first
+            nursery.start_soon(store_policy, changes, "a", 9_000)
+        with pytest.raises(SqsError, match="too long together"):
+            await store_policy(changes, "c", 35_000)
+        await store_policy(changes, "c", 28_000)
+
+
 # Attempts
 
 
@@ -203,6 +253,33 @@ async def test_an_attempt_gets_the_same_as_often_as_it_is_tried() -> None:
             again = await attempts.again("q", "one", lease_ms)
             assert again is not None
             assert [each.receipt for each in again] == [each.receipt for each in found]
+
+
+async def test_attempts_count_each_of_their_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SQS_ATTEMPTS_BYTES_MAX", 3_000)
+    async with running() as system:
+        attempts = Attempts(system.broker)
+        await receive_twice(system.broker, attempts)
+        await system.broker.produce("q", "c")
+        attempts.note("q", "two", await system.broker.receive("q"))
+        assert await attempts.again("q", "two", None) is not None
+        assert await attempts.again("q", "one", None) is None
+
+
+@pytest.mark.parametrize(("beyond_ms", "remembered"), [(0, True), (1, False)])
+async def test_the_next_attempt_makes_one_that_is_too_old_be_forgotten(
+    monkeypatch: pytest.MonkeyPatch, beyond_ms: int, remembered: bool
+) -> None:
+    now_ms = machine_ms()
+    monkeypatch.setattr("forq_trio.http.sqs_api.attempts.machine_ms", lambda: now_ms)
+    async with running() as system:
+        attempts = Attempts(system.broker)
+        await receive_twice(system.broker, attempts)
+        now_ms += limits.DEDUPLICATION_WINDOW_MS_DEFAULT + beyond_ms
+        await system.broker.produce("q", "c")
+        attempts.note("q", "two", await system.broker.receive("q"))
+        now_ms -= limits.MINUTE_MS  # back in its time
+        assert (await attempts.again("q", "one", None) is not None) == remembered
 
 
 @pytest.mark.parametrize("change", ["ack", "nack", "release", "extend"])

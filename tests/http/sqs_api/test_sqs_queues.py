@@ -13,9 +13,16 @@ from forq_trio.http.sqs_api.attributes import COUNTS
 from forq_trio.http.sqs_api.details import DetailChanges
 from forq_trio.http.sqs_api.errors import SqsError
 from forq_trio.http.sqs_api.queues import SqsQueues
-from forq_trio.http.sqs_api.shapes import AddPermissionRequest, QueueUrlRequest
+from forq_trio.http.sqs_api.shapes import (
+    AddPermissionRequest,
+    GetQueueUrlRequest,
+    ListQueuesRequest,
+    QueueUrlRequest,
+)
 from forq_trio.http.sqs_api.tags import SqsTags
+from forq_trio.model import limits
 from forq_trio.model.errors import StorageLost
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.sqs.policies import labels_of
 from support.processes import WAIT_SECONDS_MAX
 
@@ -167,6 +174,18 @@ def test_lists_have_pages(connect) -> None:
     assert "NextToken" not in found
 
 
+async def test_a_queue_that_no_operation_finds_is_in_no_list() -> None:
+    """In the other APIs a dead-letter queue may have a longer name than any other; SQS names none by it."""
+    long = "x" * limits.QUEUE_NAME_LENGTH_MAX
+    async with memory_system() as system:
+        await system.broker.produce_across([(long, NewMessage("x")), (f"{long}-dlq", NewMessage("x"))])
+        queues, caller = SqsQueues(system.broker, DetailChanges(system.broker)), caller_with_all_rights()
+        (url,) = (await queues.queues(caller, ListQueuesRequest())).queue_urls
+        assert url.endswith(f"/{long}")
+        with pytest.raises(SqsError, match="does not exist"):
+            await queues.url(caller, GetQueueUrlRequest(f"{long}-dlq"))
+
+
 def test_a_region_does_not_see_the_queues_of_another(connect, url, name) -> None:
     there = connect(region="eu-west-1")
     with pytest.raises(there.exceptions.QueueDoesNotExist):
@@ -248,6 +267,21 @@ async def test_a_purge_that_failed_may_be_tried_again_at_once(autojump_clock) ->
         assert system.broker.known.counts_of("q").total == 0
         with pytest.raises(SqsError, match="allowed every 60 seconds"):
             await queues.purge(caller, asked)
+
+
+async def test_a_purge_is_allowed_again_although_the_clock_was_set_back(autojump_clock, monkeypatch) -> None:
+    async with memory_system() as system:
+        queues = SqsQueues(system.broker, DetailChanges(system.broker))
+        caller, asked = caller_with_all_rights(), QueueUrlRequest("q")
+        await system.broker.produce("q", "x")
+        await queues.purge(caller, asked)
+        an_hour_ago = time.time_ns() - limits.HOUR_MS * 1_000_000
+        monkeypatch.setattr(time, "time_ns", lambda: an_hour_ago)
+        autojump_clock.jump(30)
+        with pytest.raises(SqsError, match="allowed every 60 seconds"):
+            await queues.purge(caller, asked)
+        autojump_clock.jump(60)
+        await queues.purge(caller, asked)
 
 
 def test_a_deleted_queue_is_gone_with_its_messages(sqs, url, name) -> None:

@@ -162,3 +162,26 @@ def test_no_page_of_another_site_reaches_a_server_without_signatures(headers) ->
         {"sec_fetch_site": "same-origin", "origin": "http://localhost:8080"},
     ):
         gate(request(host="localhost:8080", **own))
+
+
+@pytest.mark.parametrize(
+    ("glob", "allows"),
+    [
+        ("*", True),
+        ("ap-east-1.*", True),
+        ("ap-*.NAME*", True),
+        ("*.NAME.fifo", True),
+        ("*.*.fifo", True),
+        ("a*", False),
+        ("a*NAME.fifo", False),
+        ("*.fifo", False),
+        ("eu-*.*", False),
+    ],
+)
+def test_a_glob_for_names_is_none_for_regions(server, token, name, glob, allows) -> None:
+    client = RawClient(server.url, token("admin", queues=glob.replace("NAME", name)), "ap-east-1")
+    asked = {"QueueName": f"{name}.fifo", "Attributes": {"FifoQueue": "true"}}
+    answer = of_json(client.json("CreateQueue", asked))
+    seen = client.json("ListQueues", {"QueueNamePrefix": f"{name}."}).json().get("QueueUrls", [])
+    client.close()
+    assert (answer.code, len(seen)) == (("", 1) if allows else ("AccessDenied", 0))

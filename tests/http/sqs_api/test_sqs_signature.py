@@ -4,6 +4,7 @@ import datetime
 from contextlib import nullcontext
 from hashlib import sha256
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
 import pytest
 import trio
@@ -141,6 +142,35 @@ def test_how_many_headers_are_signed_has_a_bound() -> None:
         signature_of(request)
     few = signed(**dict.fromkeys(names[:-1], "v"))
     assert len(signature_of(few).terms.names) == 64
+
+
+def test_a_url_of_very_many_fields_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def note(query: str, *, keep_blank_values: bool) -> list[tuple[str, str]]:
+        read.append(query)
+        return parse_qsl(query, keep_blank_values=keep_blank_values)
+
+    monkeypatch.setattr("forq_trio.http.sqs_api.signature.parse_qsl", note)
+    with_header = signed()
+    with_header.query = "a&" * 4_000
+    without = Request("GET", "/", "a&" * 4_000, {}, b"", "127.0.0.1", lambda: nullcontext())
+    for request in (with_header, without):
+        with pytest.raises(SqsError, match="more than 400 fields"):
+            check(request)
+    assert read == []
+    without.query = "a=1&X-Amz-Algorithm=none&b=2"
+    with pytest.raises(SqsError, match="no signature"):
+        check(without)
+    assert read == ["X-Amz-Algorithm=none"]
+
+
+def test_a_url_may_have_the_fields_of_a_full_batch() -> None:
+    fields = "&".join(f"SendMessageBatchRequestEntry.{number}.Id=x" for number in range(380))
+    with patch("botocore.auth.get_current_datetime", return_value=NOW.replace(tzinfo=None), create=True):
+        made = AWSRequest("GET", f"http://localhost:8080/?Action=SendMessageBatch&{fields}")
+        SigV4QueryAuth(KEY, "sqs", "eu-west-1", expires=60).add_auth(made)
+    check(request_of(made))
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, limits.READ_SLICE_BYTES, limits.READ_SLICE_BYTES + 1])
