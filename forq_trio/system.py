@@ -269,8 +269,8 @@ async def _running(
 
 
 def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[SupervisedJob]:
-    """The jobs for a database that others use, too. Also tells redrive tasks and sessions that it is shared."""
-    broker.redrive_tasks.shared = broker.sessions.shared = engine.listen is not None
+    """The jobs for a database that others use, too. Also tells those parts of the broker that it is shared."""
+    broker.redrive_tasks.shared = broker.sessions.shared = broker.known.shared = engine.listen is not None
     jobs: list[SupervisedJob] = []
     if engine.listen is not None:
         jobs.append(Peers(engine.listen, writer, broker.known_processes))

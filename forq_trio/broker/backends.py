@@ -52,6 +52,10 @@ class QueueBackend(Protocol):
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
 
+    async def present(self, queue: str, receipts: Sequence[Receipt]) -> list[bool]:
+        """Whether the message of each receipt is in the queue, even if it was received again since."""
+        ...
+
     async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]: ...
 
 
@@ -77,6 +81,11 @@ class OwnBackend:
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None:
         return await self._readers.run(lambda reader: reader.message(queue, message_id))
+
+    async def present(self, queue: str, receipts: Sequence[Receipt]) -> list[bool]:
+        sequences = [receipt.seq for receipt in receipts]
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return [queues.get(sequence) == queue for sequence in sequences]
 
     async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]:
         """See `QueueBackend`. The wait ends early when the server stops."""

@@ -253,6 +253,13 @@ class BoundQueues:
         found = await self._call(queue, lambda tables: tables.message(table, message_id))
         return None if found is None else replace(found, queue=queue)
 
+    async def present(self, queue: str, receipts: Sequence[Receipt]) -> list[bool]:
+        """Whether the message of each receipt is there and not finished."""
+        return [
+            isinstance(receipt, TableReceipt) and await self.message(queue, receipt.message_id) is not None
+            for receipt in receipts
+        ]
+
     # The job
 
     async def run(self) -> None:

@@ -23,6 +23,11 @@ class TableReceipt(Receipt):
         receipt.text = text
         return receipt
 
+    @property
+    def message_id(self) -> str:
+        """The id of its message, with which the text begins."""
+        return self.text.partition("|")[0]
+
     def __str__(self) -> str:
         return self.text
 

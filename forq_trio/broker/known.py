@@ -26,6 +26,7 @@ class Known:
     def __init__(self, writer: WriterActor, backends: Backends) -> None:
         self._writer = writer
         self._backends = backends
+        self.shared = False  # whether other processes use the database, too; their latest changes are unknown
         self._settings: Mapping[str, QueueSettings] = {}
         self._targets: frozenset[str | None] = frozenset()  # the dead-letter queues that those settings name
 

@@ -12,7 +12,7 @@ import trio
 from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.broker.queue_names import name_queues
-from forq_trio.model import commands
+from forq_trio.model import commands, limits
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.queues.bodies import QueueConfiguration
@@ -58,7 +58,15 @@ class Administration(QueueMethods, Consumers):
         return await purge_in_steps(backend, commands.Purge, queue, on_step)
 
     async def delete_queue(self, queue: str) -> None:
-        if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
+        await self._forget(queue, 0)
+
+    async def delete_queue_with_messages(self, queue: str) -> None:
+        """`delete_queue` with up to PURGE_BATCH_MAX messages, in one commit."""
+        await self._forget(queue, limits.PURGE_BATCH_MAX)
+
+    async def _forget(self, queue: str, messages_max: int) -> None:
+        command = commands.ForgetQueue(self.known.check_queue(queue), messages_max)
+        if not await self._writer.execute(command):
             raise QueueNotEmpty
         for consumer in self.leases.of(queue):
             with suppress(ConsumerNotFound):  # another call has just deleted it

@@ -21,25 +21,31 @@ from forq_trio.model.sqs.types import SqsChange
 class SqsCalls(BrokerBase):
     """Cancelled, a command that the writer has taken is executed nevertheless."""
 
-    async def store_message(self, queue: str, message: NewMessage) -> Produced:
-        """Store a message that is checked already, or was when it was first sent."""
+    async def store_message(self, queue: str, message: NewMessage, *, known_only: bool = False) -> Produced:
+        """Store a message that is checked already, or was when it was first sent.
+
+        known_only: raise QueueNotFound instead of making the queue.
+        """
         backend = self._backends.of(queue)
         backend.check_message(message)
         if token_of_task() is not None:  # a send with the secret is spared the call
             await name_queues(self._writer, queue, message.dead_letter_queue)
-        return await backend.execute(commands.Produce(queue, message))
+        return await backend.execute(commands.Produce(queue, message, known_only))
 
     async def store_messages(
         self, queue: str, messages: Sequence[NewMessage]
     ) -> Sequence[Produced | ForqError]:
-        """`store_message` for many, all or none; the table of a bound queue may refuse some. Raises QueueFull."""
+        """`store_message` for many, all or none; the table of a bound queue may refuse some.
+
+        Raises QueueFull, and QueueNotFound instead of making the queue.
+        """
         backend = self._backends.of(queue)
         for message in messages:
             backend.check_message(message)
         await name_queues(self._writer, queue)
         if not messages:
             return ()
-        return await backend.execute(commands.ProduceMany(queue, tuple(messages)))
+        return await backend.execute(commands.ProduceMany(queue, tuple(messages), known_only=True))
 
     async def change_sqs_queue(self, queue: str, change: SettingsChange, sqs: SqsChange) -> None:
         """Change the settings of a queue and what SQS says of it, in one commit; the queue exists from then on.
@@ -49,6 +55,13 @@ class SqsCalls(BrokerBase):
         command = commands.Configure(queue, check_change(queue, change), sqs, token_of_task() or "")
         await name_queues(self._writer, change.dead_letter_queue or None)
         await self._writer.execute(command)
+
+    async def take_over(self) -> bool:
+        """Learn what other servers on the same database have changed. False if no others use it."""
+        if not self.known.shared:
+            return False
+        await self._writer.execute(commands.Ping())  # its batch first takes over their changes
+        return True
 
     def read_receipt(self, queue: str, text: str) -> Receipt:
         """A receipt of a message of this queue. Raises MalformedReceipt."""
@@ -68,3 +81,7 @@ class SqsCalls(BrokerBase):
             receipts, lambda part: commands.Extend(queue, part, lease_ms, claims)
         )
         return [end or None for end in ends]  # a table says False
+
+    async def present(self, queue: str, receipts: Sequence[Receipt]) -> list[bool]:
+        """Whether the message of each receipt is in the queue, even if it was received again since."""
+        return await self._backends.of(queue).present(queue, receipts)

@@ -136,17 +136,24 @@ def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
     return NO_DEAD_LETTERS if own == queue else own
 
 
-def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
-    """Raise InvalidSetting if dead letters of `queue` would go round in a circle of dead-letter queues.
+def check_dead_letters_end(queue: str, before: str, target_of: Callable[[str], str]) -> None:
+    """Raise InvalidSetting if dead letters of `queue` would go round in a circle, or through too many queues.
 
-    target_of: the dead-letter queue of a queue, according to the settings that are about to be saved.
+    before: the dead-letter queue of `queue` until now. If it stays, no circle comes of this change. target_of: the
+    dead-letter queue of a queue, according to the settings that are about to be saved.
     """
-    seen = {queue}
     target = target_of(queue)
+    if target == before:
+        return
+    seen = {queue}
     while target != NO_DEAD_LETTERS:
         if target in seen:
             raise invalid_setting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
         seen.add(target)
+        if len(seen) > limits.DEAD_LETTER_STEPS_MAX:
+            most = limits.DEAD_LETTER_STEPS_MAX
+            problem = f"dead letters of {queue} would go through over {most} queues"
+            raise invalid_setting("deadLetterQueue", problem)
         target = target_of(target)
 
 

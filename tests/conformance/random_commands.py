@@ -229,9 +229,10 @@ settling = st.one_of(
     st.builds(Extend, queues, stand_in_receipts.map(tuple), leases_ms, kinds_of_claims),
     st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
 )
+known_only = st.sampled_from((False, False, True))
 sending = st.one_of(
-    st.builds(Produce, sent_to, messages),
-    st.builds(ProduceMany, sent_to, st.lists(messages, min_size=1, max_size=5).map(tuple)),
+    st.builds(Produce, sent_to, messages, known_only),
+    st.builds(ProduceMany, sent_to, st.lists(messages, min_size=1, max_size=5).map(tuple), known_only),
     st.builds(
         ProduceEach,
         st.lists(st.tuples(queues, messages), min_size=1, max_size=4).map(tuple),
@@ -282,7 +283,7 @@ administering = st.one_of(
     st.builds(NameQueues, st.lists(queues, max_size=3).map(tuple), st.sampled_from(("token", "other"))),
     st.builds(Pause, queues, st.sampled_from((False, False, True))),
     st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
-    st.builds(ForgetQueue, queues),
+    st.builds(ForgetQueue, queues, st.sampled_from((0, 0, 2, 1_000))),
     st.builds(BindTable, queues, maybe(QueueTable("pgq", "t"), QueueTable("pgq", "u"))),
     st.builds(PurgeHistory, queues, maybe(3, 10)),
     st.builds(TrimHistory, st.sampled_from((-60_000, -1_000)), st.sampled_from((20, 1_000))),

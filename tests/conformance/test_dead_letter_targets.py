@@ -2,6 +2,7 @@
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Configure, ForgetQueue, Removed, Sweep, SweepKind
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages.types import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts
@@ -17,6 +18,7 @@ from .script import (
     fail,
     look,
     nack,
+    pause,
     receive_one,
     run,
     send,
@@ -155,6 +157,24 @@ def test_a_circle_by_the_default_is_refused(engine):
     ):
         assert refused(engine, command) == "deadLetterQueue"
     assert engine.snapshot().rules("q").dead_letter_queue == ""
+
+
+def test_a_long_chain_is_not_followed_unless_its_beginning_changes(engine):
+    """It grows at its end, where each step is short. A walk along it would be as long as there are queues."""
+    length = limits.DEAD_LETTER_STEPS_MAX + 4
+    for number in range(length):
+        configure(engine, f"q{number}", dead_letter_queue=f"q{number + 1}")
+    configure(engine, "q0", lease_ms=1)
+    pause(engine, "q0")
+    assert engine.snapshot().settings["q0"] == QueueSettings(dead_letter_queue="q1", lease_ms=1, paused=True)
+    # The last one would make a circle, which is not walked to its end.
+    for command in (
+        Configure("before", SettingsChange(dead_letter_queue="q0")),
+        Configure("q0", SettingsChange(dead_letter_queue="q2")),
+        Configure(f"q{length}", SettingsChange(dead_letter_queue="q0")),
+    ):
+        assert refused(engine, command) == "deadLetterQueue"
+    configure(engine, "before", dead_letter_queue=f"q{length - 3}")
 
 
 def test_of_two_that_would_make_a_circle_in_one_batch_the_first_wins(engine):

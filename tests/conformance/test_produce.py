@@ -2,11 +2,26 @@
 
 from uuid import UUID
 
-from forq_trio.model.commands import Ack, Produce, ProduceMany
+from forq_trio.model.commands import Ack, ForgetQueue, Produce, ProduceMany
+from forq_trio.model.errors import QueueNotFound
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced, QueueCounts
 
-from .script import DAY_MS, T0, ack, contents, counted, do, look, receipts, receive, receive_one, run, send
+from .script import (
+    DAY_MS,
+    T0,
+    ack,
+    configure,
+    contents,
+    counted,
+    do,
+    look,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def test_f2_the_answer_names_a_uuid_v7_and_a_growing_sequence(engine):
@@ -95,3 +110,27 @@ def test_a_batch_may_send_and_settle_at_once(engine):
     assert isinstance(result.outcomes[0], Produced)
     assert result.outcomes[1] == (True,)
     assert counted(engine) == {"q": QueueCounts(ready=1)}
+
+
+def test_a_send_may_ask_for_a_queue_that_exists(engine):
+    one = Produce("q", NewMessage("x"), known_only=True)
+    many = ProduceMany("q", (NewMessage("y"),), known_only=True)
+    for command in (one, many):
+        assert isinstance(do(engine, command), QueueNotFound)
+    assert engine.snapshot().counts == {}
+    outcomes = run(engine, one, Produce("q", NewMessage("first")), one, many).outcomes
+    assert isinstance(outcomes[0], QueueNotFound)
+    assert [isinstance(each, Produced) for each in outcomes[1:3]] == [True, True]
+    assert contents(receive(engine, 9)) == ["first", "x", "y"]
+
+
+def test_a_queue_that_has_settings_alone_exists(engine):
+    configure(engine, lease_ms=5)
+    assert isinstance(do(engine, Produce("q", NewMessage("x"), known_only=True)), Produced)
+
+
+def test_a_forgotten_queue_does_not_exist(engine):
+    send(engine)
+    assert do(engine, ForgetQueue("q", 1)) is True
+    assert isinstance(do(engine, Produce("q", NewMessage("x"), known_only=True)), QueueNotFound)
+    assert engine.snapshot().counts == {}

@@ -4,13 +4,28 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, PurgeStep
+from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Event
 
 from .engines import on_sql
-from .script import T0, ack, claim, configure, counted, do, drain, fail, receive, receive_one, run, send
+from .script import (
+    T0,
+    ack,
+    claim,
+    configure,
+    counted,
+    do,
+    drain,
+    fail,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def purge(engine, up_to=None):
@@ -143,6 +158,42 @@ def test_sent_to_and_forgotten_in_one_batch_stays(engine):
     outcomes = run(engine, ForgetQueue("q"), Produce("q", NewMessage("x"))).outcomes
     assert outcomes[0] is False
     assert counted(engine) == {"q": QueueCounts(ready=1)}
+
+
+@pytest.mark.usefixtures("failed_stay")
+def test_a_queue_is_forgotten_with_a_few_messages(engine):
+    configure(engine, group_in_flight_max=1, max_attempts=2)
+    send(engine)
+    fail(engine, attempts=2)
+    for fields in ({"group": "g"}, {"group": "g"}, {"delay_ms": 5}):
+        send(engine, **fields)
+    (delivery,) = receive(engine, 2)
+    send(engine, queue="other")
+    assert counted(engine)["q"] == QueueCounts(processing=1, failed=1, delayed=1, held=1)
+    assert do(engine, ForgetQueue("q", 3)) is False
+    assert counted(engine)["q"].total == 4
+    result = run(engine, ForgetQueue("q", 4))
+    assert result.outcomes == [True]
+    assert result.events == [Event(CLEANED_UP, "q", 4, "deleted_by_user")]
+    assert engine.snapshot().counts == {"other": QueueCounts(ready=1, bytes=1)}
+    assert engine.snapshot().settings == {}
+    assert do(engine, Ack("q", receipts([delivery]))) == (False,)
+
+
+def test_a_queue_is_forgotten_with_what_is_sent_in_the_same_batch(engine):
+    send(engine)
+    outcomes = run(engine, ForgetQueue("q", 2), Produce("q", NewMessage("x"))).outcomes
+    assert outcomes[0] is True
+    assert engine.snapshot().counts == {}
+    assert drain(engine) == []
+
+
+def test_a_queue_that_may_not_be_forgotten_keeps_its_messages(engine):
+    configure(engine, dead_letter_queue="")
+    configure(engine, "q-dlq", dead_letter_queue="q")
+    send(engine)
+    assert isinstance(do(engine, ForgetQueue("q", 1)), InvalidSetting)
+    assert drain(engine) == ["x"]
 
 
 def test_a_forgotten_queue_makes_room_for_another(engine, monkeypatch):

@@ -210,6 +210,20 @@ def test_a_made_up_receipt_acknowledges_nothing_that_nobody_received(engine):
     assert counted(engine)["q"].ready == 1
 
 
+def test_a_receipt_of_another_message_with_the_same_number_settles_nothing(engine):
+    """A number comes back after a restore; the message that has it then has another id."""
+    send(engine, "x")
+    (given,) = receipts(receive(engine))
+    send(engine, "y", queue="other")
+    (another,) = receipts(receive(engine, queue="other"))
+    for made_up in (Receipt(given.seq, token) for token in (another.token, given.token ^ 1, 1)):
+        assert do(engine, Ack("q", (made_up,), claims=Claims.ANY)) == (False,)
+        assert do(engine, Extend("q", (made_up,), 1_000, Claims.ANY)) == (None,)
+    assert counted(engine)["q"].processing == 1
+    earlier = Receipt(given.seq, given.token ^ 1 << 61)  # as another claim of this message would give it
+    assert do(engine, Ack("q", (earlier,), claims=Claims.ANY)) == (True,)
+
+
 @pytest.mark.parametrize("lease_ms", [0, 1_000])
 @pytest.mark.parametrize("delay_ms", [0, 1_000])
 def test_a_lease_that_has_ended_is_extended_by_no_receipt_of_any_claim(engine, delay_ms, lease_ms):

@@ -81,15 +81,16 @@ def bind(tx: Transaction, command: BindTable) -> None:
 def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
     """Set the settings of a queue.
 
-    Raises InvalidSetting if dead letters would go round in a circle, Overloaded if too many queues have settings.
+    Raises InvalidSetting if dead letters would not come to an end soon, Overloaded if too many queues have settings.
     """
+    before = tx.rules(queue).dead_letter_queue
     new = 0
     if settings == QueueSettings():
         tx.state.settings.pop(queue, None)
     else:
         new = queue not in tx.state.settings
         tx.state.settings[queue] = settings
-    rules.check_dead_letters_end(queue, lambda name: tx.rules(name).dead_letter_queue)
+    rules.check_dead_letters_end(queue, before, lambda name: tx.rules(name).dead_letter_queue)
     if (refusal := rules.check_queues(new, len(tx.state.settings) - new)) is not None:
         raise refusal
 
@@ -105,10 +106,13 @@ def purge(tx: Transaction, command: Purge) -> PurgeStep:
 
 @operation(ForgetQueue)
 def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
-    """Forget an empty queue with its rounds, settings and deduplication ids."""
+    """Forget a queue, empty or with a few messages, with its rounds, settings and deduplication ids."""
     queue = command.queue
-    if tx.state.of_queue(queue):
+    rows = list(tx.state.of_queue(queue))
+    if len(rows) > command.messages_max:
         return False
+    for row in rows:
+        tx.clean_up(row, "deleted_by_user", with_waiting=True)
     tx.state.queues.discard(queue)
     tx.state.makers.pop(queue, None)
     tx.state.grouped.discard(queue)

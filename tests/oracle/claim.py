@@ -1,13 +1,12 @@
 """The reference engine: claims, and the claim filter."""
 
 import random
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status, claim_token
 from forq_trio.model.messages.where import Where, takes
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
@@ -158,7 +157,7 @@ class QueueClaims:
             self.tx.state.wake.add(away.target)
 
     def _deliver(self, row: Row, claim: Claim) -> Delivery:
-        token, named = secrets.randbits(62), row.pending_key
+        token, named = claim_token(row.id), row.pending_key
         lease_ms = self.tx.rules(self.queue).lease_ms if claim.lease_ms is None else claim.lease_ms
         claimed = self.lease(row, lease_ms, token)
         assert claimed.lease_until is not None

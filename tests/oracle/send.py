@@ -7,7 +7,7 @@ import uuid6
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
-from forq_trio.model.errors import ForqError, InvalidContent, QueueFull
+from forq_trio.model.errors import ForqError, InvalidContent, QueueFull, QueueNotFound
 from forq_trio.model.messages.attributes import replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
@@ -21,13 +21,20 @@ from oracle.transaction import Transaction
 
 @operation(Produce)
 def produce(tx: Transaction, command: Produce) -> Produced | QueueFull:
+    _check_known(tx, command)
     sent = send(tx, command.queue, (command.message,), tx.state.last_seq)
     return sent[0] if isinstance(sent, tuple) else sent
 
 
 @operation(ProduceMany)
 def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull:
+    _check_known(tx, command)
     return send(tx, command.queue, command.messages, tx.state.last_seq)
+
+
+def _check_known(tx: Transaction, command: Produce | ProduceMany) -> None:
+    if command.known_only and command.queue not in {*tx.state.queues, *tx.state.settings}:
+        raise QueueNotFound
 
 
 @operation(ProduceEach)

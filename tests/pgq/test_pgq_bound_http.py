@@ -186,6 +186,27 @@ def test_clients_of_sqs_receive_and_delete_rows(server, client, table, rows) -> 
     client.unbind("emails")
 
 
+def test_an_old_receipt_of_sqs_deletes_no_row_and_says_so(server, client, table, rows) -> None:
+    client.bind("late", table)
+    rows.add({})
+    with sqs_client(server.url) as sqs:
+        (old,) = sqs.receive_message(QueueUrl="late", VisibilityTimeout=0)["Messages"]
+        (new,) = receive_all(sqs, "late")
+        with pytest.raises(ClientError, match="The receipt handle has expired"):
+            sqs.delete_message(QueueUrl="late", ReceiptHandle=old["ReceiptHandle"])
+        with pytest.raises(ClientError, match="The receipt handle has expired"):
+            sqs.change_message_visibility(
+                QueueUrl="late", ReceiptHandle=old["ReceiptHandle"], VisibilityTimeout=60
+            )
+        entries = [{"Id": "0", "ReceiptHandle": old["ReceiptHandle"]}]
+        assert len(sqs.delete_message_batch(QueueUrl="late", Entries=entries)["Failed"]) == 1
+        assert rows.one()["processed_at"] is None
+        for each in (new, new, old):  # also once it is gone
+            sqs.delete_message(QueueUrl="late", ReceiptHandle=each["ReceiptHandle"])
+    assert rows.one()["processed_at"] is not None
+    client.unbind("late")
+
+
 async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client, table, rows) -> None:
     client.bind("to-table", table)
     rows.add({"from": "table"}, metadata={"a": "b"})

@@ -424,6 +424,12 @@ def forgets_queues(world: World, n: int) -> Commands:
 
 
 @case(ForgetQueue)
+def forgets_queues_with_messages(world: World, n: int) -> Commands:
+    world.send(names(n))
+    return [ForgetQueue(queue, 1) for queue in names(n)]
+
+
+@case(ForgetQueue)
 def forgets_queues_with_deduplication(world: World, n: int) -> Commands:
     world.send(names(n), deduplication_id="d")
     for queue in names(n):

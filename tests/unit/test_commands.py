@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.command import Work
 from forq_trio.model.commands import (
     COMMANDS,
@@ -12,6 +13,7 @@ from forq_trio.model.commands import (
     Claim,
     Command,
     CommandOrder,
+    Configure,
     DropKeys,
     Produce,
     Purge,
@@ -20,7 +22,10 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Receipt
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange
+from forq_trio.model.sqs.types import SqsChange
 from forq_trio.storage.relational import run_batch
+from forq_trio.storage.relational.row import write_settings
 
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 
@@ -50,6 +55,19 @@ def test_what_weighs_is_a_number_or_counted() -> None:
     assert Produce("q", NewMessage("abc", attributes={"ab": "é" * 1_000_000})).content_bytes() == 4_000_005
     assert Ack("q", (Receipt(1, 2), Receipt(3, 4))).message_count() == 2
     assert Ack("q", ()).content_bytes() == 0
+
+
+def test_what_sqs_says_of_a_queue_counts_as_content() -> None:
+    """A small change writes all of it anew: many in one commit would write many megabytes."""
+    change = SqsChange(full_name="", at_ms=1, tags={"a": "b"})
+    assert Configure("q", SettingsChange(), change).content_bytes() == limits.SQS_DETAILS_BYTES_MAX
+    assert Configure("q", SettingsChange(lease_ms=1)).content_bytes() == 0
+    face = "\N{GRINNING FACE}"
+    most = {f"{number:02d}{face * 126}": face * 256 for number in range(limits.SQS_TAGS_MAX)}
+    longest = '"' * limits.SQS_ATTRIBUTE_BYTES_MAX
+    details = SqsChange(full_name="", at_ms=1, tags=most, attributes={"Policy": longest, "Kms": longest})
+    stored = QueueSettings().with_details(details)
+    assert len(write_settings(stored).encode()) < limits.SQS_DETAILS_BYTES_MAX
 
 
 def test_removals_in_steps_let_other_calls_go_first() -> None:

@@ -33,6 +33,9 @@ FOR_DIALECTS = {
     "change_sqs_queue": "SQS: settings, attributes and tags in one commit",
     "ack_claims": "SQS: which receipts settle depends on the queue",
     "extend_claims": "the same",
+    "take_over": "SQS: a queue that another server has just made exists",
+    "present": "SQS: whether a receipt that settles nothing is too old",
+    "delete_queue_with_messages": "SQS deletes queues with their messages",
     "read_receipt": "SQS: receipts of tables are no UUIDs",
     "undeliver": "gives back without waiting what a consumer that disconnected did not get",
 }

@@ -115,10 +115,29 @@ def test_where_a_dead_letter_goes(own, target):
 def test_dead_letters_end_somewhere():
     targets = {"a": "b", "b": "c", "c": "", "x": "y", "y": "x", "to x": "x"}
     for queue in "abc":
-        rules.check_dead_letters_end(queue, targets.__getitem__)
+        rules.check_dead_letters_end(queue, "before", targets.__getitem__)
     for queue in ("x", "y", "to x"):
         with pytest.raises(InvalidSetting, match="deadLetterQueue"):
-            rules.check_dead_letters_end(queue, targets.__getitem__)
+            rules.check_dead_letters_end(queue, "before", targets.__getitem__)
+
+
+def test_dead_letters_end_soon():
+    most = limits.DEAD_LETTER_STEPS_MAX
+    targets = {str(number): str(number + 1) for number in range(100_000)} | {str(most): ""}
+    rules.check_dead_letters_end("1", "before", targets.__getitem__)
+    with pytest.raises(InvalidSetting, match="through over 16 queues"):
+        rules.check_dead_letters_end("0", "before", targets.__getitem__)
+
+
+def test_a_dead_letter_queue_that_stays_is_not_followed():
+    asked = []
+
+    def target_of(queue):
+        asked.append(queue)
+        return "same"
+
+    rules.check_dead_letters_end("q", "same", target_of)
+    assert asked == ["q"]
 
 
 @pytest.mark.parametrize(

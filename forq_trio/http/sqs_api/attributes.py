@@ -14,6 +14,7 @@ from forq_trio.http.sqs_api.errors import (
     INVALID_ATTRIBUTE_NAME,
     INVALID_ATTRIBUTE_VALUE,
     SqsError,
+    UnknownQueue,
     invalid,
     shown,
 )
@@ -207,7 +208,8 @@ def _redrive_settings(text: str, queue: SqsQueue, exists: Callable[[SqsQueue], b
         )
     target = queue_of_arn(arn, queue.account)
     if target is None or target.region != queue.region or not exists(target):
-        raise invalid("RedrivePolicy", text, "Dead letter target does not exist.")
+        unknown = invalid("RedrivePolicy", text, "Dead letter target does not exist.")
+        raise UnknownQueue(unknown.shape, unknown.message)
     if target.is_fifo != queue.is_fifo:
         raise invalid("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
     # Elsewhere what expires is a dead letter, too. Amazon deletes it.

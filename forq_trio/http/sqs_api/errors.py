@@ -69,9 +69,13 @@ class SqsError(Exception):
         return "Sender" if self.is_senders_fault else "Receiver"
 
 
-def no_such_queue() -> SqsError:
+class UnknownQueue(SqsError):
+    """Raised for a queue that this server does not know. Another one may have made it a moment ago."""
+
+
+def no_such_queue() -> UnknownQueue:
     """The queue of the request does not exist."""
-    return SqsError(QUEUE_DOES_NOT_EXIST, "The specified queue does not exist.")
+    return UnknownQueue(QUEUE_DOES_NOT_EXIST, "The specified queue does not exist.")
 
 
 def missing(parameter: str) -> SqsError:

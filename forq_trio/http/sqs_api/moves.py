@@ -16,6 +16,7 @@ from forq_trio.http.sqs_api.errors import (
     RESOURCE_NOT_FOUND,
     UNSUPPORTED_OPERATION,
     SqsError,
+    UnknownQueue,
     missing,
 )
 from forq_trio.http.sqs_api.names import SqsQueue, queue_of_arn
@@ -126,7 +127,7 @@ class SqsMoves:
             or not self._broker.known.has_queue(queue.house_name)
         ):
             text = f"The resource that you specified for the {parameter} parameter doesn't exist."
-            raise SqsError(RESOURCE_NOT_FOUND, text)
+            raise UnknownQueue(RESOURCE_NOT_FOUND, text)
         return queue
 
 

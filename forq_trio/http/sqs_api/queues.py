@@ -83,6 +83,8 @@ class SqsQueues:
         # moto, in whose place this server may stand, takes a blank behind a name.
         given = {name.strip(): value for name, value in (asked.attributes or {}).items()}
         change = read_attributes(given, queue, partial(self._is_target, caller))
+        if not self._exists(queue):
+            await self._broker.take_over()  # another server may have made it a moment ago
         if self._exists(queue):
             present = self._attributes(queue)
             name = differing(given, present)
@@ -102,8 +104,8 @@ class SqsQueues:
         queue = caller.queue(self._broker, asked.queue_url, Scope.ADMIN)
         for _ in range(limits.SQS_DELETE_TRIES):
             await self._broker.purge(queue.house_name)
-            with suppress(QueueNotEmpty):  # somebody has sent a message since
-                await self._broker.delete_queue(queue.house_name)
+            with suppress(QueueNotEmpty):  # very many messages were sent since
+                await self._broker.delete_queue_with_messages(queue.house_name)
                 self._purged_at.pop(queue.house_name, None)
                 return Nothing()
         raise Overloaded("messages are sent to the queue while it is deleted")

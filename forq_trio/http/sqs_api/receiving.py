@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.long_poll import receive_messages, undelivery
+from forq_trio.http.long_poll import receive_messages
 from forq_trio.http.message import nothing_done
 from forq_trio.http.sqs_api.attempts import Attempts
 from forq_trio.http.sqs_api.caller import SqsCaller, Undoable
@@ -78,13 +78,13 @@ class SqsReceiving:
         are_visible = (own_ms if lease_ms is None else lease_ms) == 0
         if are_visible:
             require_task()  # before anything is claimed: the wait for the next batch may need one
-        found = await self._attempts.again(queue.house_name, attempt, lease_ms)
-        if found is None:
-            found = await self._claim(caller, queue, most, wait, lease_ms)
-            self._attempts.note(queue.house_name, attempt, found)
+        received = await self._attempts.again(queue.house_name, attempt, lease_ms)
+        if received is None:
+            claimed = await self._claim(caller, queue, most, wait, lease_ms)
+            received = self._attempts.note(queue.house_name, attempt, claimed)
+        found, undo = received
         if not found:
             return Undoable(ReceivedAnswer([]), nothing_done)
-        undo = undelivery(self._broker, queue.house_name, found)
         try:
             if are_visible:
                 await self._broker.healthcheck()  # the next batch: after it they count as visible again

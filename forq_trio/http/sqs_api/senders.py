@@ -3,6 +3,8 @@
 Senders of other dialects may write that attribute, too, because that is how a message is copied. They may say all that
 it says, but not who they are. So the name is believed only with a proof, which no one can make without the server's
 secret. It is over the whole message, except itself: it holds for a move or a copy of the message, and for no other one.
+So it says who wrote a message, not who put it into its queue. A message without a proof is of somebody: of the server's
+secret, or of a sender of another dialect. A proof of the secret would make its plain messages longer, and sends slower.
 """
 
 import hmac

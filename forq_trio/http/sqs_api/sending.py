@@ -59,7 +59,8 @@ class SqsSending:
     async def send_message(self, caller: SqsCaller, asked: SendMessageRequest) -> SentAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)
         message = self._message(queue, asked)
-        return _sent(queue, asked, await self._broker.store_message(queue.house_name, message))
+        stored = await self._broker.store_message(queue.house_name, message, known_only=True)
+        return _sent(queue, asked, stored)
 
     async def send_batch(self, caller: SqsCaller, asked: SendMessageBatchRequest) -> SentBatchAnswer:
         queue = caller.queue(self._broker, asked.queue_url, Scope.PRODUCE)

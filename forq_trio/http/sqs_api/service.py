@@ -12,6 +12,7 @@ from forq_trio.http.message import Request, Response
 from forq_trio.http.sqs_api.access import SqsGate
 from forq_trio.http.sqs_api.caller import SqsCaller, Undoable
 from forq_trio.http.sqs_api.details import DetailChanges
+from forq_trio.http.sqs_api.errors import UnknownQueue
 from forq_trio.http.sqs_api.explain import explain
 from forq_trio.http.sqs_api.json_protocol import TARGET_HEADER, JsonProtocol
 from forq_trio.http.sqs_api.moves import SqsMoves
@@ -27,6 +28,7 @@ from forq_trio.http.sqs_api.tags import SqsTags
 from forq_trio.http.sqs_api.xml_budget import XmlAnswers
 from forq_trio.in_place import require_task
 from forq_trio.model import limits
+from forq_trio.model.errors import QueueNotFound
 
 _IN_PLACE = frozenset(
     (
@@ -53,6 +55,7 @@ class SqsService:
 
     def __init__(self, broker: Broker, gate: SqsGate, account: SqsAccount, sender_key: bytes | None) -> None:
         """sender_key: see `senders.sender_key`; None where no signatures are checked."""
+        self._broker = broker
         self._gate = gate
         self._account = account
         self._operations = _operations(broker, sender_key)
@@ -75,7 +78,7 @@ class SqsService:
             operation, asked = await self._read(protocol, request)
             if operation not in _IN_PLACE:
                 require_task()
-            done = await self._operations[operation](SqsCaller(request, region, self._account), asked)
+            done = await self._carry_out(operation, SqsCaller(request, region, self._account), asked)
         except Exception as error:
             return protocol.refuse(explain(error), request_id)
         if not isinstance(done, Undoable):
@@ -102,6 +105,16 @@ class SqsService:
         if protocol is JsonProtocol:
             return JsonProtocol.answer(result, request_id)
         return await self._xml_answers.make(operation, result, request_id)
+
+    async def _carry_out(self, operation: str, caller: SqsCaller, asked: Any) -> Wire | Undoable:
+        """Carry an operation out; once more if another server may have made its queue a moment ago."""
+        carry_out = self._operations[operation]
+        try:
+            return await carry_out(caller, asked)
+        except (UnknownQueue, QueueNotFound):
+            if not await self._broker.take_over():
+                raise
+        return await carry_out(caller, asked)
 
     @staticmethod
     def refuse(error: Exception, request: Request) -> Response:

@@ -1,6 +1,7 @@
 """DeleteMessage and ChangeMessageVisibility, alone and in batches.
 
 In a standard queue the receipt of any receive will do, as on AWS; in a FIFO queue only the latest one, while it lasts.
+In a queue that is bound to a table it has to be the latest one, too.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -70,14 +71,13 @@ class SqsSettling:
         )
 
     async def _delete(self, queue: SqsQueue, receipts: Sequence[Receipt]) -> list[SqsError | None]:
-        """Delete messages; what is deleted already counts as deleted. In a FIFO queue a receipt may have expired."""
+        """Delete messages; what is deleted already counts as deleted. Where only the latest will do, one may expire."""
         done = await self._broker.ack_claims(queue.house_name, receipts, _claims(queue))
-        if not queue.is_fifo or all(done):
+        if all(done) or not self._needs_latest(queue):
             return [None] * len(receipts)
-        there = await self._present(queue, receipts)
+        there = await self._present(queue, receipts, done)
         return [
-            _expired(receipt) if not ok and receipt.seq in there else None
-            for receipt, ok in zip(receipts, done, strict=True)
+            _expired(receipt) if present else None for receipt, present in zip(receipts, there, strict=True)
         ]
 
     async def _extend(self, queue: SqsQueue, wanted: Sequence[tuple[Receipt, int]]) -> list[SqsError | None]:
@@ -98,20 +98,30 @@ class SqsSettling:
                 ends[place] = end
         if None not in ends:
             return [None] * len(wanted)
-        there = frozenset() if queue.is_fifo else await self._present(queue, receipts)
+        needs_latest = self._needs_latest(queue)
+        there = [False] * len(wanted) if needs_latest else await self._present(queue, receipts, ends)
 
-        def refused(receipt: Receipt) -> SqsError:
-            if queue.is_fifo:
+        def refused(receipt: Receipt, present: bool) -> SqsError:
+            if needs_latest:
                 return _expired(receipt)
-            return _not_in_flight() if receipt.seq in there else _gone(receipt)
+            return _not_in_flight() if present else _gone(receipt)
 
         return [
-            refused(receipt) if end is None else None for receipt, end in zip(receipts, ends, strict=True)
+            refused(receipt, present) if end is None else None
+            for receipt, end, present in zip(receipts, ends, there, strict=True)
         ]
 
-    async def _present(self, queue: SqsQueue, receipts: Sequence[Receipt]) -> frozenset[int]:
-        """Which messages of these receipts are in the queue; none of a queue that is bound to a table."""
-        return await self._broker.lists.present(queue.house_name, [receipt.seq for receipt in receipts])
+    def _needs_latest(self, queue: SqsQueue) -> bool:
+        """Whether only the receipt of the latest receive will do."""
+        return queue.is_fifo or self._broker.known.settings_of(queue.house_name).table is not None
+
+    async def _present(
+        self, queue: SqsQueue, receipts: Sequence[Receipt], done: Sequence[object]
+    ) -> list[bool]:
+        """Whether the message of each receipt with which nothing was done is in the queue; False for the others."""
+        refused = [receipt for receipt, each in zip(receipts, done, strict=True) if not each]
+        there = iter(await self._broker.present(queue.house_name, refused))
+        return [not each and next(there) for each in done]
 
     def _receipt(self, queue: SqsQueue, handle: str | None) -> Receipt:
         if not handle:

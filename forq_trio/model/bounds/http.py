@@ -89,6 +89,7 @@ SQS_MESSAGE_BYTES_MAX = MIB  # body and attributes of a message, or of all messa
 SQS_ATTRIBUTE_BYTES_MAX = 8 * KIB  # of a queue, such as its policy
 SQS_TAGS_MAX = 50  # of a queue
 SQS_DETAIL_BYTES = 128  # of an attribute or tag of a queue in memory, besides its texts
+SQS_DETAILS_BYTES_MAX = 128 * KIB  # attributes and tags of a queue, as they are stored
 SQS_SHORT_DETAILS_BYTES = KIB  # attributes and tags of a queue that do not count
 SQS_LONG_DETAILS_BYTES_MAX = 64 * MIB  # of all queues whose are longer
 SQS_TRACE_LENGTH_MAX = 1_024
@@ -103,7 +104,7 @@ SQS_IN_FLIGHT_MAX = 120_000  # messages of a queue
 SQS_RATE_MAX = 500  # messages that a move task moves a second
 SQS_QUEUES_MAX = 1_000  # of a page
 SQS_QUEUES_LOOKED_AT = 500  # between two checkpoints
-SQS_DELETE_TRIES = 5  # of a queue to which messages are sent meanwhile
+SQS_DELETE_TRIES = 5  # of a queue to which very many messages are sent meanwhile
 SQS_XML_BYTES_MAX = 64 * MIB  # of long answers while they are made
 SQS_ATTEMPTS_BYTES_MAX = 32 * MIB  # of the messages of receives that can be repeated
 

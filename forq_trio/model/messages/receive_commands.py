@@ -52,7 +52,7 @@ class Claims(Enum):
 
     CURRENT = "those of the latest claim, until the message is claimed again, settled or moved"
     LEASED = "those of the latest claim, while its lease lasts"
-    ANY = "those of any claim of the named queue; to extend a lease, only while that of the latest one lasts"
+    ANY = "those of any claim, in the named queue; to extend a lease, only while that of the latest one lasts"
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):

@@ -42,24 +42,30 @@ def _count(command: "ProduceMany | ProduceEach") -> int:
 
 
 class Produce(Command[Produced], frozen=True, gc=False):
-    """Store one message, or fail with QueueFull."""
+    """Store one message, or fail with QueueFull.
+
+    known_only: fail with QueueNotFound instead of making the queue.
+    """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=_bytes_of_one)
 
     queue: str
     message: NewMessage
+    known_only: bool = False
 
 
 class ProduceMany(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
     """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages.
 
-    An engine never refuses only some of them; the table of an application may, and stores the others.
+    An engine never refuses only some of them; the table of an application may, and stores the others. known_only: see
+    `Produce`.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
 
     queue: str
     messages: tuple[NewMessage, ...]
+    known_only: bool = False
 
 
 class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):

@@ -6,7 +6,9 @@ milliseconds since the Unix epoch. Columns that Forq has as well have the same m
 
 import re
 from enum import IntEnum
+from random import getrandbits
 from typing import Any, Literal, NamedTuple, Self, get_args
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -79,11 +81,23 @@ def receipt_text(seq: int, token: int) -> str:
 
 
 RECEIPT_TOKEN_BITS = 62
-"""The size of the random number that a claim draws for each message."""
+"""The size of the token that a claim makes for each message."""
+_ID_BITS = 24
+_RANDOM_BITS = RECEIPT_TOKEN_BITS - _ID_BITS
+_ID_MASK = (1 << _ID_BITS) - 1
+
+
+def claim_token(message_id: str) -> int:
+    """A token for one more claim of this message: random bits, and at the end a hash of its id.
+
+    A sequence number can come back: after a restore, a failover, or a power cut. Then the message that has it has
+    another id.
+    """
+    return getrandbits(_RANDOM_BITS) << _ID_BITS | crc32(message_id.encode()) & _ID_MASK
 
 
 class Receipt(NamedTuple):
-    """Proof of one delivery: names the message (`seq`) and the claim (`token`, random bits, new at every claim).
+    """Proof of one delivery: names the message (`seq`) and the claim (`token`, new at every claim).
 
     Its text form is a UUID of version 8, because Forq's clients expect UUIDs.
     """
@@ -93,6 +107,10 @@ class Receipt(NamedTuple):
 
     def __str__(self) -> str:
         return receipt_text(*self)
+
+    def is_of(self, message_id: str) -> bool:
+        """Whether some claim of this message may have given it; of another one, only once in 16 million times."""
+        return self.token & _ID_MASK == crc32(message_id.encode()) & _ID_MASK
 
     @classmethod
     def parse(cls, text: str) -> Self:

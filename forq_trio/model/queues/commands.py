@@ -18,14 +18,22 @@ def _named(command: "Redrive | Delete") -> int:
     return len(command.message_ids)
 
 
+def _forgotten(command: "ForgetQueue") -> int:
+    return 1 + command.messages_max
+
+
+def _details_bytes(command: "Configure") -> int:
+    return 0 if command.details is None else limits.SQS_DETAILS_BYTES_MAX
+
+
 class Configure(Command[QueueSettings], frozen=True, gc=False):
     """Change the settings of a queue; outcome: its new settings. change: None removes all but the pause.
 
-    Fails with InvalidSetting if dead letters would go round in a circle, and with TooManyQueues or Overloaded if the
-    queue may not be made.
+    Fails with InvalidSetting if dead letters would go round in a circle or through too many queues, and with
+    TooManyQueues or Overloaded if the queue may not be made.
     """
 
-    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1, stores=_details_bytes)
 
     queue: str
     change: SettingsChange | None
@@ -132,12 +140,14 @@ class Purge(Command[PurgeStep], frozen=True, gc=False):
 class ForgetQueue(Command[bool], frozen=True, gc=False):
     """Forget an empty queue, its settings and its deduplication ids. False if it has messages; then it stays.
 
-    A batch forgets a bounded number of ids, and the last one the queue.
+    A batch forgets a bounded number of ids, and the last one the queue. messages_max: remove up to so many messages
+    with the queue, whatever their status.
     """
 
-    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=_forgotten)
 
     queue: str
+    messages_max: int = 0
 
 
 class SaveRedrive(Command[None], frozen=True, gc=False):

@@ -2,7 +2,7 @@
 
 from types import NoneType
 
-from forq_trio.model import errors
+from forq_trio.model import errors, limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.endpoint import READ_ERRORS, TABLE_ERRORS, WRITE_ERRORS, Answer, Endpoint, declare_topic
 from forq_trio.model.queues import bodies
@@ -92,7 +92,8 @@ CHANGE_SETTINGS = Endpoint(
     "explains each. `order`, `delayMs` and `ttlMs` apply to messages sent from now on, all others also to "
     "those in the queue. A queue that does not exist is created: it can have settings without messages.\n\n"
     "An invalid value is answered 400 with a code of its own, the member in `field`, and the reason in "
-    "`message`. The `deadLetterQueue` settings of several queues must not form a circle.",
+    "`message`. The `deadLetterQueue` settings of several queues must not form a circle, nor lead through more than "
+    f"{limits.DEAD_LETTER_STEPS_MAX} queues.",
     body=SettingsChange,
     answers=_SETTINGS,
     errors=(errors.TooManyQueues, errors.QueueBound, *WRITE_ERRORS),

@@ -433,10 +433,10 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
-        # Others must know a token or session at once: the next request with it may go to another process.
-        access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
-        if woken or access_changed:
-            self._notices.prepare(version, None if access_changed else woken)
+        # Others must know a token, a session or a new queue at once: the next request may go to another process.
+        told_at_once = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends() or tx.settings.changed
+        if woken or told_at_once:
+            self._notices.prepare(version, None if told_at_once else woken)
 
     def roll_back(self) -> None:
         self._is_open = False

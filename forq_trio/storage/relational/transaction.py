@@ -11,7 +11,7 @@ from typing import Any
 from forq_trio.model import limits
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import ForqError, Overloaded
-from forq_trio.model.queues.settings import QueueRules
+from forq_trio.model.queues.settings import QueueRules, QueueSettings
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, PRODUCED, REQUEUED
@@ -177,6 +177,10 @@ class Transaction(Parts):
         """Overloaded if so many queues have settings that one more may not."""
         more = self.settings.more_with(queue)
         return check_queues(more, self.settings.total()) if more else None
+
+    def is_known(self, queue: str) -> bool:
+        """Whether a queue has or had messages, or has settings, as of the last command."""
+        return self.counts.exists(queue) or self.settings.of(queue) != QueueSettings()
 
     def name(self, queue: str, made_by: str) -> ForqError | None:
         """Make a queue known that a key uses; returns the error if there are too many, in all or of this key."""

@@ -234,7 +234,8 @@ async def test_a_token_makes_only_its_own_attempts_be_forgotten(monkeypatch) -> 
             return found
 
         async def again(attempt: str) -> list[str]:
-            return [each.receipt for each in await attempts.again("q", attempt, None) or ()]
+            received = await attempts.again("q", attempt, None)
+            return [] if received is None else [each.receipt for each in received.deliveries]
 
         (first,) = await receive(modest, "first")
         for number in range(20):

@@ -220,17 +220,23 @@ async def test_attempts_are_remembered_by_the_process() -> None:
         attempts.note("q.fifo", "one", found)
         again = await attempts.again("q.fifo", "one", None)
         assert again is not None
-        assert [each.receipt for each in again] == [each.receipt for each in found]
+        assert [each.receipt for each in again.deliveries] == [each.receipt for each in found]
         after_a_restart = Attempts(system.broker)
         assert await after_a_restart.again("q.fifo", "one", None) is None
 
 
 @row("SenderId")
-def test_the_sender_is_the_name_of_the_token(sqs, connect, token, fifo, name) -> None:
+def test_the_sender_is_the_name_of_the_token(sqs, connect, token, api, fifo, name) -> None:
     send(connect(token("produce")), fifo, "x")
     (message,) = receive(sqs, fifo, AttributeNames=["SenderId"])
     assert message["Attributes"] == {"SenderId": f"{name}-produce"}
     sqs.delete_message(QueueUrl=fifo, ReceiptHandle=message["ReceiptHandle"])
     send(sqs, fifo, "y")
+    (message,) = receive(sqs, fifo, AttributeNames=["SenderId"])
+    assert message["Attributes"] == {"SenderId": "000000000000"}
+    sqs.delete_message(QueueUrl=fifo, ReceiptHandle=message["ReceiptHandle"])
+    by_rest = api.post("/api/v1/tokens", json={"name": f"{name}-rest", "scopes": ["produce"], "queues": "*"})
+    key = {"X-API-Key": by_rest.json()["token"]}
+    api.post(f"/api/v1/queues/{name}.fifo/messages", json={"content": "z"}, headers=key).raise_for_status()
     (message,) = receive(sqs, fifo, AttributeNames=["SenderId"])
     assert message["Attributes"] == {"SenderId": "000000000000"}

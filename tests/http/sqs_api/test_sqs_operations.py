@@ -8,27 +8,33 @@ import pytest
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.commit_policy import CommitPolicy
 from forq_trio.http.message import Request
 from forq_trio.http.sqs_api.attempts import Attempts
 from forq_trio.http.sqs_api.caller import SqsCaller
 from forq_trio.http.sqs_api.details import DetailChanges, stored_details_of
-from forq_trio.http.sqs_api.errors import SqsError
+from forq_trio.http.sqs_api.errors import QUEUE_DOES_NOT_EXIST, SqsError
+from forq_trio.http.sqs_api.explain import explain
 from forq_trio.http.sqs_api.moves import SqsMoves
 from forq_trio.http.sqs_api.names import SqsAccount, SqsQueue
 from forq_trio.http.sqs_api.queues import SqsQueues
 from forq_trio.http.sqs_api.receiving import SqsReceiving
+from forq_trio.http.sqs_api.sending import SqsSending
 from forq_trio.http.sqs_api.shapes import (
     CancelMoveTaskRequest,
     MoveTaskStarted,
     QueueUrlRequest,
     ReceiveMessageRequest,
+    SendEntry,
+    SendMessageBatchRequest,
+    SendMessageRequest,
     StartMoveTaskRequest,
 )
 from forq_trio.in_place import TaskRequired, run_until_paused
 from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
-from forq_trio.model.commands import Produce, Purge
-from forq_trio.model.errors import Overloaded, StorageUnavailable
+from forq_trio.model.commands import ForgetQueue, Produce, Purge
+from forq_trio.model.errors import Overloaded, QueueNotFound, StorageUnavailable
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, QueueCounts
 from forq_trio.model.queues.settings import SettingsChange
@@ -36,16 +42,17 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import System, open_system
 from oracle.engine import MemoryEngine
 from oracle.reader import MemoryReader
-from support.actors import ObservedEngine, TrioClock, on_the_loop, tell_answers
+from support.actors import ObservedEngine, TrioClock, in_a_thread, on_the_loop, tell_answers
+from support.processes import WAIT_SECONDS_MAX
 
 ACCOUNT = SqsAccount("000000000000", "us-east-1")
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
 
 
 @asynccontextmanager
-async def running(engine: Any = None) -> AsyncIterator[System]:
+async def running(engine: Any = None, policy: CommitPolicy | None = None) -> AsyncIterator[System]:
     engine = engine or MemoryEngine(EngineSettings())
-    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+    async with open_system(engine, TrioClock(), policy=policy or on_the_loop()) as system:
         yield system
 
 
@@ -117,18 +124,16 @@ async def test_a_receive_without_visibility_asks_for_a_task_before_it_claims() -
 
 
 @asynccontextmanager
-async def sent_to_after_each_purge(times: int) -> AsyncIterator[System]:
-    """A system with a queue to which somebody sends, so often, between a purge and what comes next."""
+async def sent_to_after_each_purge(messages: int) -> AsyncIterator[System]:
+    """A system with a queue to which somebody sends so many messages between each purge and what comes next."""
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     async with running(engine) as system:
         await system.broker.produce("q", "x")
-        left = times
 
         def send() -> None:
-            nonlocal left
-            if left and any(isinstance(command, Purge) for command in engine.batches[-1].commands):
-                left -= 1
-                system.writer.post(Produce("q", NewMessage("y")))
+            if any(isinstance(command, Purge) for command in engine.batches[-1].commands):
+                for _ in range(messages):
+                    system.writer.post(Produce("q", NewMessage("y")))
 
         engine.after_answers = send
         tell_answers(engine, system.writer)
@@ -136,18 +141,57 @@ async def sent_to_after_each_purge(times: int) -> AsyncIterator[System]:
 
 
 async def test_a_queue_is_deleted_although_somebody_sends() -> None:
-    async with sent_to_after_each_purge(limits.SQS_DELETE_TRIES - 1) as system:
+    async with sent_to_after_each_purge(3) as system:
         await SqsQueues(system.broker, DetailChanges(system.broker)).delete(caller(), QueueUrlRequest("q"))
         assert system.broker.known.queue_names() == []
 
 
-async def test_a_queue_to_which_somebody_always_sends_is_deleted_another_time() -> None:
-    async with sent_to_after_each_purge(limits.SQS_DELETE_TRIES) as system:
+async def test_a_queue_to_which_very_many_messages_are_sent_is_deleted_another_time(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2)
+    async with sent_to_after_each_purge(3) as system:
         with pytest.raises(Overloaded, match="sent to the queue"):
             await SqsQueues(system.broker, DetailChanges(system.broker)).delete(
                 caller(), QueueUrlRequest("q")
             )
-        assert system.broker.known.counts_of("q").ready == 1
+        assert system.broker.known.counts_of("q").ready == 3
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_send_does_not_make_a_deleted_queue_again(batch: bool) -> None:
+    """It finds the queue while the batch that forgets it is committed."""
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
+    refused: list[SqsError] = []
+    async with running(engine, in_a_thread()) as system:
+        await system.broker.produce("q", "x")
+
+        async def send() -> None:
+            sending, entry = SqsSending(system.broker, None), SendEntry("y", id="1")
+            try:
+                if batch:
+                    await sending.send_batch(caller(), SendMessageBatchRequest("q", [entry]))
+                else:
+                    await sending.send_message(caller(), SendMessageRequest("y", queue_url="q"))
+            except SqsError as error:
+                refused.append(error)
+            except QueueNotFound as error:
+                refused.append(explain(error))
+
+        async def send_meanwhile(nursery: trio.Nursery) -> None:
+            nursery.start_soon(send)
+            with trio.fail_after(WAIT_SECONDS_MAX):
+                while not system.writer.inbox_calls:
+                    await trio.lowlevel.checkpoint()
+
+        def before_commit() -> None:
+            if any(isinstance(command, ForgetQueue) for command in engine.batches[-1].commands):
+                trio.from_thread.run(send_meanwhile, nursery)
+
+        queues = SqsQueues(system.broker, DetailChanges(system.broker))
+        async with trio.open_nursery() as nursery:
+            engine.before_commit = before_commit
+            await queues.delete(caller(), QueueUrlRequest("q"))
+        assert [each.shape for each in refused] == [QUEUE_DOES_NOT_EXIST]
+        assert system.broker.known.queue_names() == []
 
 
 async def test_of_two_moves_that_start_at_once_one_does() -> None:
@@ -252,7 +296,7 @@ async def test_an_attempt_gets_the_same_as_often_as_it_is_tried() -> None:
         for lease_ms in (60_000, None, 90_000):
             again = await attempts.again("q", "one", lease_ms)
             assert again is not None
-            assert [each.receipt for each in again] == [each.receipt for each in found]
+            assert [each.receipt for each in again.deliveries] == [each.receipt for each in found]
 
 
 async def test_attempts_count_each_of_their_messages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,8 +131,8 @@ class Deeds:
         extended = any(isinstance(each, Extend) for each in self.worked.get(row.seq, ()))
         leased = row.status == Status.PROCESSING or extended
         if claims is Claims.ANY:
-            was_claimed = row.token == receipt.token or row.attempts > 0
-            return was_claimed and (leased or not isinstance(command, Extend))
+            was_given = row.token == receipt.token or (row.attempts > 0 and receipt.is_of(row.id))
+            return was_given and (leased or not isinstance(command, Extend))
         return row.token == receipt.token and (leased or claims is Claims.CURRENT)
 
     def dropped_by_key(self, row: Stored) -> bool:

@@ -5,15 +5,16 @@ from contextlib import closing
 
 from forq_trio.model.access.sessions import UiSession
 from forq_trio.model.access.types import AccessToken, Digest, Scope
-from forq_trio.model.commands import EndSessions, RevokeToken, SaveSession, SaveToken
+from forq_trio.model.commands import Configure, EndSessions, RevokeToken, SaveSession, SaveToken
+from forq_trio.model.queues.settings import SettingsChange
 from support.actors import T0
 from support.batches import do
 from support.processes import WAIT_SECONDS_MAX
 from support.words import send
 
 
-def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
-    """Behind a load balancer the first page after the login is another server's."""
+def test_who_begins_a_login_or_makes_a_queue_tells_the_others_to_look_at_once(open_one):
+    """Behind a load balancer the next request is another server's."""
     a, b = open_one(), open_one()
     login = UiSession("d", None, "k", T0, T0 + 9_000, T0, "192.0.2.7", "a browser")
     token = AccessToken("t", (Scope.CONSUME,), "*", T0, None, None, Digest("d" * 64))
@@ -23,6 +24,7 @@ def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
             (SaveToken(token), None),
             (EndSessions(None), None),
             (RevokeToken("t"), None),
+            (Configure("q", SettingsChange(lease_ms=1)), None),
             (send(), {"q"}),
         ):
             do(a, command)

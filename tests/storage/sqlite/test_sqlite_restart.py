@@ -1,6 +1,7 @@
 """What survives the end of the process, and what the engine keeps in memory beside its tables."""
 
 import random
+import shutil
 import uuid
 from collections import Counter
 from contextlib import closing
@@ -10,6 +11,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
+    Ack,
+    Claims,
     Configure,
     Delete,
     Extend,
@@ -138,6 +141,23 @@ def test_a_sequence_number_is_never_used_twice(tmp_path, forgets) -> None:
                 assert do(engine, ForgetQueue("q"))
                 assert engine.snapshot().counts == {}
     assert used == list(range(1, 16))
+
+
+def test_a_receipt_from_before_a_restore_settles_no_other_message(tmp_path) -> None:
+    """The number of a message that the copy had not yet comes back."""
+    path, copy = tmp_path / "forq.db", tmp_path / "copy.db"
+    with closing(SqliteEngine(str(path), EngineSettings(), "normal")) as engine:
+        run(engine, send("both have it"))
+    shutil.copy(path, copy)
+    given = []
+    for each in (path, copy):
+        with closing(SqliteEngine(str(each), EngineSettings(), "normal")) as engine:
+            run(engine, send("one has it"))
+            *_, last = receipts(do(engine, claim(most=2, lease_ms=60_000)))
+            given.append(last)
+            wanted = Ack("q", (given[0],), claims=Claims.ANY)
+            assert do(engine, wanted) == (each is path,)
+    assert given[0].seq == given[1].seq
 
 
 def test_a_batch_that_was_not_committed_never_happened(tmp_path) -> None:

@@ -22,12 +22,11 @@ wanted. By then those that were filtered out are no longer ready.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
-from random import getrandbits
 from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.model.messages.types import Delivery, claim_token, receipt_text
 from forq_trio.model.messages.where import Where
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, Step
@@ -305,7 +304,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         kind,
         max_attempts,
     ) in rows:
-        token = getrandbits(RECEIPT_TOKEN_BITS)
+        token = claim_token(message_id)
         attempts += 1
         if first_received_at is None:
             first_received_at = now_ms

@@ -39,7 +39,9 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
             new = new.with_details(command.details)
     except InvalidSetting as error:
         return error
-    refusal = check_settings_of_table(new) or _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
+    refusal = (
+        check_settings_of_table(new) or _check_dead_letters(tx, queue, new) or _admit(tx, queue, old, new)
+    )
     if refusal is None and command.details is not None:  # with settings alone it would be in no list
         refusal = tx.name(queue, command.made_by)
     if refusal is not None:
@@ -64,12 +66,14 @@ def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) 
     return refusal
 
 
-def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
-    """InvalidSetting if dead letters would go round in a circle with these settings, else None."""
+def _check_dead_letters(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
+    """InvalidSetting if dead letters would not come to an end soon with these settings, else None."""
     rules = tx.settings.rules_with(queue, settings)
     try:
         check_dead_letters_end(
-            queue, lambda name: (rules if name == queue else tx.rules(name)).dead_letter_queue
+            queue,
+            tx.rules(queue).dead_letter_queue,
+            lambda name: (rules if name == queue else tx.rules(name)).dead_letter_queue,
         )
     except InvalidSetting as error:
         return error
@@ -122,11 +126,17 @@ def purge(tx: Transaction, command: Purge) -> PurgeStep:
 @operation_on_each(ForgetQueue, changes=lambda _, command: [command.queue])
 def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting | Deferred:
     queue = command.queue
-    if tx.counts.of(queue).total:
+    if tx.counts.of(queue).total > command.messages_max:
         return False
-    circle = _find_circle(tx, queue, QueueSettings())
-    if circle is not None:
-        return circle
+    refusal = _check_dead_letters(tx, queue, QueueSettings())
+    if refusal is not None:
+        return refusal
+    if tx.counts.of(queue).total:
+        up_to = tx.sequence.last
+        found, all_to = find_oldest(tx, queue, up_to, command.messages_max)
+        removed = settle_each(tx, found, drop)
+        if tx.counts.of(queue).total:
+            return DEFERRED if removed or all_to < up_to else False  # False: what is left is damaged
     if not forget_windows(tx, queue, tx.allowances.of(ForgetQueue)):
         return DEFERRED
     tx.counts.forget(queue)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
-from forq_trio.model.errors import ForqError, QueueFull
+from forq_trio.model.errors import ForqError, QueueFull, QueueNotFound
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
 from forq_trio.model.queues.names import is_dead_letter_queue
@@ -49,9 +49,9 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     look_up(tx, [(command.queue, command.message) for command in commands])
     for queue, group in groupby(commands, key=attrgetter("queue")):
-        messages = [command.message for command in group]
+        alike = list(group)
         is_left = bool(outcomes) and tx.waited_out
-        outcomes += [DEFERRED] * len(messages) if is_left else _send_each(tx, queue, messages)
+        outcomes += [DEFERRED] * len(alike) if is_left else _send_alike(tx, queue, alike)
     tx.leave_inserts()
     return outcomes
 
@@ -85,7 +85,7 @@ def look_up(tx: Transaction, messages: Sequence[tuple[str, NewMessage]]) -> None
 
 def _send_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | ForqError | Deferred:
     """Store these messages, all or none."""
-    stored = send(tx, command.queue, command.messages)
+    stored = _unknown(tx, command) or send(tx, command.queue, command.messages)
     return tuple(stored) if isinstance(stored, list) else stored
 
 
@@ -102,6 +102,19 @@ def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | Forq
         else:
             return DEFERRED
     return tuple(results)
+
+
+def _send_alike(tx: Transaction, queue: str, commands: Sequence[Produce]) -> Sequence[Outcome]:
+    """Store the messages of commands for one queue."""
+    if not tx.is_known(queue) and any(command.known_only for command in commands):
+        # Once one of them has made the queue, the others find it.
+        return [_unknown(tx, command) or _send_each(tx, queue, [command.message])[0] for command in commands]
+    return _send_each(tx, queue, [command.message for command in commands])
+
+
+def _unknown(tx: Transaction, command: Produce | ProduceMany) -> QueueNotFound | None:
+    """QueueNotFound for a command that must not make its queue, if there is none."""
+    return QueueNotFound() if command.known_only and not tx.is_known(command.queue) else None
 
 
 def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:

@@ -102,7 +102,7 @@ class _Messages:
         found = self._found.get(receipt.seq)
         if (
             found is None
-            or (found.receipt != receipt.token and (claims is not Claims.ANY or not found.attempts))
+            or (found.receipt != receipt.token and not (claims is Claims.ANY and _was_given(receipt, found)))
             or (found.status != PROCESSING and claims is Claims.LEASED)
             or (found.queue != queue and queue is not None)
             or (message_id is not None and found.id != message_id)
@@ -135,6 +135,11 @@ class _Messages:
     def write_returned(self) -> None:
         self._tx.run("return_message", self.returned)
         self.returned.clear()
+
+
+def _was_given(receipt: Receipt, found: Row) -> bool:
+    """Whether an earlier claim of this message may have given this receipt."""
+    return bool(found.attempts) and receipt.is_of(found.id)
 
 
 SETTLEMENTS = Ack, DiscardMessages, Nack, Extend, Release

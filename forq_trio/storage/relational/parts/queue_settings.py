@@ -71,6 +71,11 @@ class Settings(Part):
         self._changed[queue] = None if settings == QueueSettings() else settings
         self._changed_rules[queue] = self.rules_with(queue, settings)
 
+    @property
+    def changed(self) -> bool:
+        """Whether the batch set any."""
+        return bool(self._changed)
+
     def load(self, query: Query, path: str) -> None:
         self._changed = {
             queue: whole(f"the settings of queue {queue}", read_settings, text, path)
