@@ -21,11 +21,11 @@ SCHEDULE_TIME_MS_MAX = 253_402_300_799_999  # the end of the year 9999
 NEXT_RUNS_DEFAULT = 5
 NEXT_RUNS_MAX = 100
 
-# Runs. GRACE: a run that is later was missed. CAUGHT_UP: how many missed runs are sent. COUNTED: how many of the others
-# are counted, if times have to be computed one by one. STEP: how much one batch does for due schedules.
+# Runs. GRACE: a run that is later was missed. CAUGHT_UP: how many missed runs are sent. COUNTED: of the others that
+# follow the clocks of a zone, those of this last time are counted. STEP: how much one batch does for due schedules.
 RUN_GRACE_MS = MINUTE_MS
 RUNS_CAUGHT_UP_MAX = 1_000
-RUNS_COUNTED_MAX = 100
+RUNS_COUNTED_MS_MAX = 3_660 * DAY_MS  # ten years
 RUNS_KEPT_MAX = 100
 RUNS_SHOWN_DEFAULT = 20
 RUNS_STEP_MAX = 100
@@ -35,6 +35,7 @@ SCHEDULE_WEIGHT = (
 
 assert SCHEDULES_PAGE_DEFAULT <= SCHEDULES_PAGE_MAX
 assert RUNS_SHOWN_DEFAULT <= RUNS_KEPT_MAX
-assert RUNS_STEP_MAX <= RUNS_COUNTED_MAX <= RUNS_CAUGHT_UP_MAX
+assert RUNS_STEP_MAX <= RUNS_CAUGHT_UP_MAX
+assert CRON_YEARS_MAX * 366 * DAY_MS < RUNS_COUNTED_MS_MAX
 assert NEXT_RUNS_DEFAULT <= NEXT_RUNS_MAX
 assert JITTER_MS_MAX < EVERY_MS_MAX < SCHEDULE_TIME_MS_MAX
