@@ -84,7 +84,7 @@ class NominalTimes:
 
     def next(self, at_ms: int, count: int) -> list[NextRun]:
         """The next `count` runs after an instant, each with a note if a clock change affects it."""
-        found = []
+        found: list[NextRun] = []
         while len(found) < count and (at := self.after(at_ms)) is not None:
             found.append(self._described(at, self._runs.note(at)))
             at_ms = at

@@ -132,7 +132,7 @@ def history(rng, engines):
         for command in commands:
             if isinstance(command, SaveSchedule):
                 chosen.setdefault(command.name, set()).add(command.new.cron)
-        due = [run(engine, *commands, now=now).next_due_ms for engine in engines][0]
+        due, _ = (run(engine, *commands, now=now).next_due_ms for engine in engines)
         steps = (0, 1, MINUTE_MS, 20 * MINUTE_MS, 50 * MINUTE_MS, 5 * HOUR_MS, -30 * MINUTE_MS)
         now = due if due is not None and due > now and rng.random() < 0.7 else now + rng.choice(steps)
     for engine in engines:
