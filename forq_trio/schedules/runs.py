@@ -30,7 +30,7 @@ _GAP_OVER_SECONDS = 100
 _YEARS_SECONDS_MAX = (limits.CRON_YEARS_MAX + 1) * 366 * DAY_SECONDS
 
 
-class Runs(Protocol):
+class RunTimes(Protocol):
     """All runs of a timing."""
 
     def after(self, at_ms: int) -> int | None:

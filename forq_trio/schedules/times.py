@@ -15,7 +15,7 @@ from forq_trio.model.errors import InvalidRequest, InvalidSchedule
 from forq_trio.model.schedules.types import NextRun, Timing
 from forq_trio.schedules.cron import check_cron, is_wildcard, local_times
 from forq_trio.schedules.local_times import LOCAL_MAX, EveryDay, ListedTimes, LocalTimes
-from forq_trio.schedules.runs import FixedTimes, Intervals, Runs, WildcardTimes
+from forq_trio.schedules.runs import FixedTimes, Intervals, RunTimes, WildcardTimes
 from forq_trio.schedules.zones import local_of, zone_of
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
@@ -102,7 +102,7 @@ class NominalTimes:
         return self._runs.count(after_ms, until_ms) if after_ms < until_ms else 0
 
 
-def _runs_of(timing: Timing, made_at: int) -> Runs:
+def _runs_of(timing: Timing, made_at: int) -> RunTimes:
     if timing.every_ms is not None:
         first_ms = made_at + timing.every_ms if timing.start is None else timing.start
         return Intervals(first_ms, timing.every_ms)

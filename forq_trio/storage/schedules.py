@@ -166,7 +166,8 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
         count += all_counted  # `nominal` itself
         reason = f"more than {in_words(limits.RUN_GRACE_MS)} late"
         if stored.new.missed == "all":
-            reason += f"; {count:,} of {count + limits.RUNS_CAUGHT_UP_MAX:,} {DROPPED}"
+            of_all = f" of {count + limits.RUNS_CAUGHT_UP_MAX:,}" if all_counted else ""
+            reason += f"; {count:,}{of_all} {DROPPED}"
         note = SavedRun(
             nominal=missed,
             result="missed",

@@ -128,6 +128,8 @@ def missed_words(run: SavedRun) -> str:
     least = "more than " if in_part else ""
     count = f"{least}{format.whole(run.runs)}"
     count = count[:1].upper() + count[1:]
+    if is_dropped(run) and in_part:
+        return f"{count} missed while stopped were dropped"
     if is_dropped(run):
         return f"{count} of {format.whole(run.runs + limits.RUNS_CAUGHT_UP_MAX)} missed while stopped were dropped"
     return f"{count} missed while stopped, this one last"
@@ -197,13 +199,13 @@ def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int, *, with_strip
 def next_day(schedule: Schedule, now_ms: int) -> Markup:
     """A drawing of the next 24 hours with a mark for each run, or a band if there are more than six an hour."""
     marks: list[int] = []
-    if schedule.next_run is not None:
-        end = now_ms + limits.DAY_MS
+    end = now_ms + limits.DAY_MS
+    if schedule.next_run is not None and schedule.next_run <= end:
         times = NominalTimes(schedule, schedule.made_at)
         marks = [schedule.next_run, *times.between(schedule.next_run, end, MARKS_LEFT_OUT_MIN)]
         dense = len(marks) > MARKS_LEFT_OUT_MIN and marks[-1] - marks[0] < limits.HOUR_MS
         if not dense:
-            marks = [schedule.next_run, *times.between(schedule.next_run, end, MARKS_MAX)]
+            marks[1:] = times.between(schedule.next_run, end, MARKS_MAX)
         if dense or len(marks) > MARKS_MAX:
             return _strip(Markup('<rect class="band" x="0" y="13" width="240" height="6"/>'))
     many = " many" if len(marks) > MARKS_PLAIN_MAX else ""

@@ -83,6 +83,10 @@ def test_the_verdict_says_what_became_of_the_latest_runs(runs, level, text):
         (run("missed", runs=100, reason=EARLIER), "More than 100 missed while stopped, this one last"),
         (run("missed", reason=COUNTED_IN_PART), "More than 1 missed while stopped, this one last"),
         (run("missed", runs=200, reason=f"200 {DROPPED}"), "200 of 1,200 missed while stopped were dropped"),
+        (
+            run("missed", runs=200, reason=f"200 {DROPPED}; {COUNTED_IN_PART}"),
+            "More than 200 missed while stopped were dropped",
+        ),
         (run("missed", reason=f"1 {DROPPED}"), "1 of 1,001 missed while stopped were dropped"),
     ],
 )
@@ -145,6 +149,7 @@ def test_more_than_six_runs_an_hour_are_a_band_and_a_paused_schedule_has_no_mark
     assert 'class="band"' in next_day(replace(PLAIN, every="9min", next_run=NOW + 540_000), NOW)
     assert 'class="band"' in next_day(replace(PLAIN, every="1s", next_run=NOW + 1_000), NOW)
     assert "mark" not in next_day(replace(PLAIN, next_run=None, paused=True), NOW)
+    assert "mark" not in next_day(replace(PLAIN, next_run=NOW + 24 * HOUR + 1), NOW)
 
 
 def test_a_row_shows_the_beginning_of_the_content_in_one_line():
