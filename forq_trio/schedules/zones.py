@@ -83,7 +83,7 @@ def changes_within(begin: int, end: int, zone: tzinfo) -> Iterator[int]:
         yield from (each for each in _changes_of_year(year, zone) if begin < each < end)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=limits.ZONE_YEARS_CACHED_MAX)
 def _changes_of_year(year: int, zone: tzinfo) -> tuple[int, ...]:
     """The changes in a span of 366 days, its last second included."""
     at, last = year * _YEAR_SECONDS, (year + 1) * _YEAR_SECONDS

@@ -27,7 +27,8 @@ from forq_trio.model.schedules.types import (
 from forq_trio.model.values import seen
 from forq_trio.schedules.times import NominalTimes, jitter_of
 
-_COUNTED_MS_A_COST = 366 * limits.DAY_MS  # counting the runs of a year takes as long as to send one, at most
+_CATCH_UP_COST = 5  # to find the first run to catch up takes as long as to send so many, at most
+_COUNTED_MS_A_COST = 366 * limits.DAY_MS  # to count the runs of so long takes as long as to send one, at most
 
 
 class StoredSchedule(Struct, frozen=True, gc=False):
@@ -160,7 +161,7 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
             stored = replace(stored, catching_up=last)
             first = runs.back(last, limits.RUNS_CAUGHT_UP_MAX, nominal) or nominal
             missed = _before(runs, nominal, first)
-    note, cost = None, 1
+    note, cost = None, _CATCH_UP_COST if stored.new.missed == "all" else 1
     if missed is not None:
         count, all_counted = runs.count(nominal, missed)
         count += all_counted  # `nominal` itself

@@ -96,3 +96,4 @@ def test_a_step_is_charged_for_what_it_counts():
         for days in (1, 400, 3_000)
     ]
     assert costs == [1, 2, 9]
+    assert advance(stored(begin, every="1h", missed="all"), begin + limits.DAY_MS).cost > 1

@@ -13,6 +13,7 @@ SCHEDULES_PAGE_MAX = 1_000
 CRON_LENGTH_MAX = 256
 CRON_YEARS_MAX = 8  # until the next time: from 29 February 2096 to that of 2104
 TIME_ZONE_LENGTH_MAX = 64
+ZONE_YEARS_CACHED_MAX = 4_096  # when the clocks change, by zone and year
 EVERY_MS_MIN = SECOND_MS
 EVERY_MS_MAX = 366 * DAY_MS
 DAILY_MAX = 100
