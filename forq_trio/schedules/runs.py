@@ -147,10 +147,8 @@ class WildcardTimes:
         while True:
             offset = offset_at(at, self._zone)
             local = self._local.next(at + offset)
-            if (
-                local is None or (found := local - offset) > until
-            ):  # a time that is skipped each time has no run
-                return None
+            if local is None or (found := local - offset) > until:
+                return None  # or it is a time that is skipped whenever it would come
             near = min(found, at + CHANGES_APART_SECONDS)
             if offset_at(near, self._zone) != offset:
                 at = change_between(at, near, self._zone)
