@@ -382,7 +382,12 @@ consuming = st.one_of(
 schedule_names = st.sampled_from("efgh")
 schedules = st.builds(
     lambda timing, **members: NewSchedule(**timing, **members),
-    st.sampled_from(({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"})),
+    st.sampled_from(
+        (
+            *({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"}),
+            {"cron": "*/20 14,15 23 * * *", "time_zone": "Europe/Paris"},
+        )
+    ),
     queue=sent_to,
     content=st.sampled_from(CONTENTS),
     group=maybe("g"),
