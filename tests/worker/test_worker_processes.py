@@ -4,13 +4,15 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 import trio
 
-from forq_trio import AsyncForqClient
+from forq_trio import AsyncForqClient, open_blocking_broker
 from forq_trio.worker import Worker
 from support.in_process import in_process_server
 from support.processes import WAIT_SECONDS_MAX
@@ -76,6 +78,33 @@ def test_a_signal_lets_handlers_end(tmp_path: Path) -> None:
 
 def test_what_does_not_end_in_time_is_given_back(tmp_path: Path) -> None:
     assert run_and_signal(tmp_path, "0", "does not", signal.SIGINT) == ["begun", "ended", "over"]
+
+
+@contextmanager
+def running(directory: Path, program: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A program that has printed its first line."""
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        cwd=directory,
+        env=environment(PYTHONPATH=str(ROOT)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_worker_had_is_given_back_at_the_next_start(tmp_path: Path) -> None:
+    """It waited for up to five minutes for a lease that nobody had."""
+    with running(tmp_path, PROGRAM, "20", "does not") as process:
+        process.kill()
+        process.wait(WAIT_SECONDS_MAX)
+    with open_blocking_broker(f"sqlite:///{tmp_path}/queue.db") as broker:
+        assert [each.attempts for each in broker.receive("q", wait_ms=0)] == [2]
 
 
 def test_a_worker_runs_on_asyncio() -> None:
