@@ -134,6 +134,7 @@ class QueueLoop:
                 self._tasks.cancel_scope.cancel()
         finally:
             self.stats.running = 0
+            self._calls.close()
 
     async def _until_idle(self) -> None:
         while self._slots.busy:

@@ -80,6 +80,25 @@ def test_what_does_not_end_in_time_is_given_back(tmp_path: Path) -> None:
     assert run_and_signal(tmp_path, "0", "does not", signal.SIGINT) == ["begun", "ended", "over"]
 
 
+IN_THREAD = """
+import sys, threading
+from forq_trio.worker import Worker
+
+app = Worker("sqlite:///queue.db", drain_seconds=0, backend=sys.argv[1])
+
+@app.on("q")
+def handle(content: str) -> None:
+    print("begun", flush=True)
+    threading.Event().wait()
+
+async def first() -> None:
+    await app.send("q", "x")
+
+app.run(first=first)
+print("over", flush=True)
+"""
+
+
 @contextmanager
 def running(directory: Path, program: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     """A program that has printed its first line."""
@@ -96,6 +115,17 @@ def running(directory: Path, program: str, *arguments: str) -> Iterator["subproc
             yield process
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.tier2)])
+def test_a_thread_that_does_not_end_does_not_keep_the_process(tmp_path: Path, backend: str) -> None:
+    """Under asyncio Python waited for it, after `run` had returned."""
+    with running(tmp_path, IN_THREAD, backend) as process:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=WAIT_SECONDS_MAX)
+    assert (process.returncode, said) == (0, "over\n")
+    with open_blocking_broker(f"sqlite:///{tmp_path}/queue.db") as broker:
+        assert [each.attempts for each in broker.receive("q", wait_ms=0)] == [2]
 
 
 def test_what_a_killed_worker_had_is_given_back_at_the_next_start(tmp_path: Path) -> None:
