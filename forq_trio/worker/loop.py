@@ -28,7 +28,8 @@ from forq_trio.worker.calls import HandlerCalls, Middleware
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, text_of
+from forq_trio.worker.results import causes_of, plain, reason_in_words
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
@@ -286,6 +287,7 @@ class QueueLoop:
     def _settle(self, run: Run, result: object) -> None:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
+        result = plain(result)
         if isinstance(result, BaseException):
             self._log(jobs[0], result, final=self._settlement(result, jobs[0]).final)
         for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
@@ -307,8 +309,8 @@ class QueueLoop:
                 first.attempt,
                 first.id,
                 ", and is the last" if final else "",
-                reason_of(result),
-                frames_of(result),
+                reason_in_words(result),
+                frames_of(causes_of(result)[0]) or frames_of(result),
             )
 
     def _settlement(self, result: object, job: Job) -> Settlement:
