@@ -25,7 +25,10 @@ CAUSE_LENGTH_MIN = 60
 
 
 def plain(result: object) -> object:
-    """The result without a group around a single cause."""
+    """The result without a group around a single cause; an error in place of a class, which is no outcome."""
+    if isinstance(result, type) and issubclass(result, BaseException):
+        name = result.__name__
+        return TypeError(f"the handler returned {name}, which is a class: return {name}(...), or raise it")
     if not isinstance(result, BaseExceptionGroup):
         return result
     causes = causes_of(result)

@@ -1,4 +1,4 @@
-"""Groups of exceptions count as their causes."""
+"""Groups of exceptions count as their causes, and a class is no outcome."""
 
 import asyncio
 
@@ -134,3 +134,42 @@ async def test_the_reason_of_a_group_is_bounded(face, number) -> None:
     assert len(reason) <= REASON_LENGTH_MAX
     assert reason.startswith(f"{number} errors: ValueError: 0 xxx")
     assert [f"ValueError: {each} xxx" in reason for each in range(3)] == [True] * 3
+
+
+@pytest.mark.parametrize("kind", [Retry, Discard, DeadLetter, ValueError])
+@pytest.mark.parametrize("in_thread", [False, pytest.param(True, marks=pytest.mark.tier2)])
+async def test_a_class_is_no_outcome(face, kind, in_thread, caplog) -> None:
+    """The message was acknowledged."""
+    app = Worker(face.methods)
+
+    async def handle(content: str) -> object:
+        return kind
+
+    def handle_in_thread(content: str) -> object:
+        return kind
+
+    app.on("q", retry=[60])(handle_in_thread if in_thread else handle)
+    sent = await face.methods.produce("q", "x")
+    await app.drain()
+    message = await face.methods.message("q", sent.id)
+    name = kind.__name__
+    said = f"TypeError: the handler returned {name}, which is a class: return {name}(...), or raise it"
+    assert (message.status, message.failures[-1].reason) == ("delayed", said)
+    assert said in caplog.text
+
+
+async def test_nor_is_it_one_in_the_list_of_a_batch(face) -> None:
+    app = Worker(face.methods)
+
+    @app.on("q", batch=2)
+    async def handle(contents: list[str]) -> list[object]:
+        return [None, Retry]
+
+    for content in "ab":
+        await face.methods.produce("q", content)
+    await app.drain()
+    assert (app.stats["q"].handled, app.stats["q"].failed) == (1, 1)
+
+
+async def test_raised_a_class_is_as_good_as_an_instance(face) -> None:
+    assert await after(face, Retry, retry=[5]) == ("in 5000 ms", "retry")
