@@ -29,6 +29,7 @@ from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, text_of
+from forq_trio.worker.program_end import ProgramEnds, end_of_program
 from forq_trio.worker.results import causes_of, plain, reason_in_words
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
@@ -101,6 +102,7 @@ class QueueLoop:
         self._sharing: dict[Job, list[Job]] = {}  # jobs that are not settled, with those that share the slot
         self._tasks = anyio.create_task_group()
         self._settler = Settler(source, handler.queue, self._tasks, self._settled)
+        self._failed: Callable[[Exception], None]  # see `run`
         stats.slots = slots.most
 
     @property
@@ -116,12 +118,13 @@ class QueueLoop:
         """Stop waiting for handlers that run in threads."""
         self._calls.abandon_threads()
 
-    async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
+    async def run(self, stop_when_empty: bool, failed: Callable[[Exception], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
-        failed: called at once with the error of a claim that cannot be repeated; running handlers may finish.
-        Cancelled: handlers are cancelled, and their messages released.
+        failed: called at once with the error of a claim that cannot be repeated, or with ProgramEnds; running handlers
+        may finish. Cancelled: handlers are cancelled, and their messages released.
         """
+        self._failed = failed
         try:
             async with self._tasks:
                 self._tasks.start_soon(self.leases.run)
@@ -254,13 +257,23 @@ class QueueLoop:
             result = await self._calls.call(run, payloads)
             await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
         except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
-            if _ends_program(error):
-                raise
+            if (end := end_of_program(error)) is not None:
+                self._end_program(run, end)
+                return
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         self._settle(run, result)
+
+    def _end_program(self, run: Run, error: BaseException) -> None:
+        """Give the jobs of a call back, and have the worker stop and raise the error."""
+        jobs = run.end()
+        kind = type(error).__name__
+        logger.error("%s: the handler of %s raised %s: the worker ends", self.queue, jobs[0].id, kind)
+        for job in jobs:
+            self._settler.settle(job, RELEASE)
+        self._failed(ProgramEnds(error))
 
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
         """The jobs whose contents fit, with their payloads. The others become dead letters."""
@@ -349,11 +362,3 @@ class QueueLoop:
     def _free_slots(self, number: int) -> None:
         if number:
             self._slots.release(number)
-
-
-def _ends_program(error: BaseException) -> bool:
-    """Whether an error does not come from the handler: Ctrl-C, or the garbage collection that ends its task."""
-    ends = (KeyboardInterrupt, GeneratorExit)
-    return isinstance(error, ends) or (
-        isinstance(error, BaseExceptionGroup) and error.subgroup(ends) is not None
-    )
