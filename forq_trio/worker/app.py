@@ -185,8 +185,8 @@ class Worker:
 
         The first signal drains: the worker claims no more, and running handlers have `drain_seconds` to finish. A
         second signal cancels them at once. stop_when_empty: return as soon as nothing is claimable. first: called
-        before the first claim, with the source open. Raises WorkerSetupError without a handler, and what `serve`
-        raises; a program that does not catch such an error ends with one line on stderr.
+        before the first claim, with the source open, once that answers. Raises WorkerSetupError without a handler, and
+        what `serve` raises; a program that does not catch such an error ends with one line on stderr.
 
         A KeyboardInterrupt or GeneratorExit of a handler gives its message back, drains, and is raised.
         """
@@ -266,7 +266,7 @@ class Worker:
             failure: Exception | None = None
             try:
                 async with self._open() as source:
-                    if first is not None:
+                    if first is not None and await self._is_answered(source, stop_when_empty):
                         await first()
                     await self._serve(source, stop_when_empty)
             except Exception as error:
@@ -374,6 +374,10 @@ class Worker:
         if failure is not None:
             raise failure
         return loops if len(loops) == len(self.handlers) else []
+
+    async def _is_answered(self, source: Source, stop_when_empty: bool) -> bool:
+        """Wait until the source answers; False if the worker is told to stop before."""
+        return bool(await self._make_loops(source, None, gives_up_at(stop_when_empty=stop_when_empty)))
 
     async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()

@@ -4,15 +4,16 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 import trio
 
-from forq_trio import AsyncForqClient, open_blocking_broker
+from forq_trio import AsyncForqClient, ForqUnreachable, open_blocking_broker, open_broker
 from forq_trio.worker import Worker
 from support.in_process import in_process_server
 from support.processes import WAIT_SECONDS_MAX
@@ -175,6 +176,49 @@ def test_run_takes_the_event_loop_that_handlers_need(backend) -> None:
 
     app.run(first=first, stop_when_empty=True)
     assert seen == ["tea"]
+
+
+class Away:
+    """A broker that does not answer at first."""
+
+    def __init__(self, broker: Any, tries: int) -> None:
+        self._broker = broker
+        self.tries = tries
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._broker, name)
+
+    async def settings(self, queue: str) -> object:
+        await anyio.lowlevel.checkpoint()
+        if self.tries:
+            self.tries -= 1
+            raise ForqUnreachable("gone", sent=False)
+        return await self._broker.settings(queue)
+
+
+def test_before_its_first_claim_a_worker_waits_for_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`first` was called before it answered, and ended the worker."""
+    app = Worker("memory:")
+    sources: list[Away] = []
+    seen: list[object] = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Away]:
+        async with open_broker("memory:") as broker:
+            sources.append(Away(broker, 2))
+            yield sources[0]
+
+    @app.on("q")
+    async def handle(content: str) -> None:
+        seen.append(content)
+
+    async def first() -> None:
+        seen.append(sources[0].tries)
+        await app.send("q", "tea")
+
+    monkeypatch.setattr(app, "_open_source", opening)
+    app.run(first=first, stop_when_empty=True)
+    assert seen == [0, "tea"]
 
 
 @pytest.mark.parametrize(
