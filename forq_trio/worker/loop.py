@@ -14,7 +14,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import anyio
@@ -166,14 +166,15 @@ class QueueLoop:
             asked = self._slots.worth_asking(full=filled == asked)
 
     async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
-        """Claim up to `most` messages."""
+        """Claim up to `most` messages. After an error it waits for none, so that the log soon says how it goes."""
+        tries = count()
         until = gives_up_at(stop_when_empty=stop_when_empty)
         return await patiently(
             self._source,
             lambda: self._source.receive(
                 self.queue,
                 max_messages=most,
-                wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX,
+                wait_ms=0 if next(tries) or stop_when_empty else limits.WAIT_MS_MAX,
                 lease_ms=self.leases.lease_ms,
                 where=self.handler.options.where,
             ),
