@@ -26,7 +26,7 @@ _RUNS = (
     Column("result"),
     Column("late", CellKind.NUMBER, spare=2),
     Column("message", spare=1),
-    Column("reason", CellKind.TEXT),
+    Column("reason", CellKind.VERDICT),
 )
 
 

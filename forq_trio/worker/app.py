@@ -25,6 +25,7 @@ from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSet
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.presence import Presence
+from forq_trio.worker.program_end import raising_at_last
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
@@ -184,8 +185,10 @@ class Worker:
 
         The first signal drains: the worker claims no more, and running handlers have `drain_seconds` to finish. A
         second signal cancels them at once. stop_when_empty: return as soon as nothing is claimable. first: called
-        before the first claim, with the source open. Raises WorkerSetupError without a handler, and what `serve`
-        raises; a program that does not catch such an error ends with one line on stderr.
+        before the first claim, with the source open, once that answers. Raises WorkerSetupError without a handler, and
+        what `serve` raises; a program that does not catch such an error ends with one line on stderr.
+
+        A KeyboardInterrupt or GeneratorExit of a handler gives its message back, drains, and is raised.
         """
         self._check()
         try:
@@ -194,6 +197,7 @@ class Worker:
             tell_in_one_line(error)
             raise
 
+    @raising_at_last
     async def serve(self, *, stop_when_empty: bool = False) -> None:
         """Run until `stop` is called, in a program on trio or asyncio.
 
@@ -211,6 +215,7 @@ class Worker:
         for loop in self._loops:
             loop.drain()
 
+    @raising_at_last
     async def drain(self) -> int:
         """Handle all messages that are claimable now, and those that handlers send meanwhile; returns how many.
 
@@ -230,6 +235,7 @@ class Worker:
         await self._beside.__aenter__()
         return self
 
+    @raising_at_last
     async def __aexit__(self, *raised: Any) -> None:
         await self._beside.__aexit__(*raised)  # noqa: ASYNC102  its drain has a bound of its own
 
@@ -253,13 +259,14 @@ class Worker:
         if failure is not None:
             raise failure
 
+    @raising_at_last
     async def _run(self, stop_when_empty: bool, first: Callable[[], Awaitable[object]] | None) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._obey_signals, tasks.cancel_scope)
             failure: Exception | None = None
             try:
                 async with self._open() as source:
-                    if first is not None:
+                    if first is not None and await self._is_answered(source, stop_when_empty):
                         await first()
                     await self._serve(source, stop_when_empty)
             except Exception as error:
@@ -330,9 +337,9 @@ class Worker:
         self._loops = await self._make_loops(source, shared, until)
         if not self._loops:
             return
-        failures: list[ForqError] = []
+        failures: list[Exception] = []
 
-        def failed(error: ForqError) -> None:
+        def failed(error: Exception) -> None:
             failures.append(error)
             self.stop()
 
@@ -367,6 +374,10 @@ class Worker:
         if failure is not None:
             raise failure
         return loops if len(loops) == len(self.handlers) else []
+
+    async def _is_answered(self, source: Source, stop_when_empty: bool) -> bool:
+        """Wait until the source answers; False if the worker is told to stop before."""
+        return bool(await self._make_loops(source, None, gives_up_at(stop_when_empty=stop_when_empty)))
 
     async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()

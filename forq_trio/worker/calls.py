@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
+from forq_trio.worker.threads import HandlerThreads
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -27,13 +27,17 @@ class HandlerCalls:
         self._under_way = 0
         self._handler = handler
         self._middleware = tuple(middleware)
-        self._threads = anyio.CapacityLimiter(threads_max)
+        self._threads = HandlerThreads(threads_max)
         self._thread_scopes: set[anyio.CancelScope] = set()
 
     def abandon_threads(self) -> None:
         """Stop waiting for handlers that run in threads."""
         for scope in tuple(self._thread_scopes):
             scope.cancel()
+
+    def close(self) -> None:
+        """End the threads, each when its handler returns."""
+        self._threads.close()
 
     async def call(self, run: Run, payloads: list[Any]) -> object:
         """What the handler returned for the jobs of a run. Raises what it raises."""
@@ -88,9 +92,7 @@ class HandlerCalls:
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes.add(scope)
             try:
-                results, error = await anyio.to_thread.run_sync(
-                    call, limiter=self._threads, abandon_on_cancel=True
-                )
+                results, error = await self._threads.run(call)
             finally:
                 self._thread_scopes.discard(scope)
             if error is None:

@@ -18,8 +18,9 @@ from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced, check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Outcome, Retry, Settlement, reason_of
+from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement
 from forq_trio.worker.payloads import Payload
+from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,20 +97,29 @@ class Handler(Generic[P, R]):
 
     def settlement(self, result: object, job: Job) -> Settlement:
         """The settlement of a job whose handler returned or raised `result`."""
-        result = _single(result)
+        result = plain(result)
+        said = None
+        if isinstance(result, BaseExceptionGroup):
+            said = reason_in_words(result)
+            result = deciding(
+                causes_of(result), self.options.dead, lambda each: self._delays(each) is not None
+            )
         if isinstance(result, Discard):
             return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
         if isinstance(result, DeadLetter):
-            return Settlement("nack", reason=storable_reason(result.reason or "set aside"), final=True)
+            return Settlement(
+                "nack", reason=storable_reason(said or result.reason or "set aside"), final=True
+            )
         if isinstance(result, Retry):
+            reason = said or result.reason or "retry"
             if result.delay is not None:
-                delay_ms = math.ceil(result.delay * 1_000)
-                return Settlement("nack", delay_ms, storable_reason(result.reason or "retry"))
-            return self._retried(result, result.reason or "retry", job)
+                return Settlement("nack", math.ceil(result.delay * 1_000), storable_reason(reason))
+            return self._retried(result, reason, job)
         if isinstance(result, BaseException):
+            reason = said or reason_in_words(result)
             if isinstance(result, self.options.dead):
-                return Settlement("nack", reason=reason_of(result), final=True)
-            return self._retried(result, reason_of(result), job)
+                return Settlement("nack", reason=reason, final=True)
+            return self._retried(result, reason, job)
         return ACK
 
     def retries(self) -> int | None:
@@ -244,12 +254,3 @@ def _is_for_job(parameter: inspect.Parameter) -> bool:
 def _is_async(function: Callable[..., Any]) -> bool:
     called = getattr(function, "__call__", None)  # noqa: B004
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
-
-
-def _single(result: object) -> object:
-    """The error inside of groups that have one only, as a handler with a nursery of its own raises them."""
-    while isinstance(result, BaseExceptionGroup) and len(result.exceptions) == 1:
-        result = result.exceptions[0]
-    if isinstance(result, ExceptionGroup):
-        return next((each for each in result.exceptions if isinstance(each, Outcome)), result)
-    return result

@@ -14,7 +14,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import anyio
@@ -28,7 +28,9 @@ from forq_trio.worker.calls import HandlerCalls, Middleware
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, text_of
+from forq_trio.worker.program_end import ProgramEnds, end_of_program
+from forq_trio.worker.results import causes_of, plain, reason_in_words
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
@@ -100,6 +102,7 @@ class QueueLoop:
         self._sharing: dict[Job, list[Job]] = {}  # jobs that are not settled, with those that share the slot
         self._tasks = anyio.create_task_group()
         self._settler = Settler(source, handler.queue, self._tasks, self._settled)
+        self._failed: Callable[[Exception], None]  # see `run`
         stats.slots = slots.most
 
     @property
@@ -115,12 +118,13 @@ class QueueLoop:
         """Stop waiting for handlers that run in threads."""
         self._calls.abandon_threads()
 
-    async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
+    async def run(self, stop_when_empty: bool, failed: Callable[[Exception], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
-        failed: called at once with the error of a claim that cannot be repeated; running handlers may finish.
-        Cancelled: handlers are cancelled, and their messages released.
+        failed: called at once with the error of a claim that cannot be repeated, or with ProgramEnds; running handlers
+        may finish. Cancelled: handlers are cancelled, and their messages released.
         """
+        self._failed = failed
         try:
             async with self._tasks:
                 self._tasks.start_soon(self.leases.run)
@@ -134,6 +138,7 @@ class QueueLoop:
                 self._tasks.cancel_scope.cancel()
         finally:
             self.stats.running = 0
+            self._calls.close()
 
     async def _until_idle(self) -> None:
         while self._slots.busy:
@@ -161,14 +166,15 @@ class QueueLoop:
             asked = self._slots.worth_asking(full=filled == asked)
 
     async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
-        """Claim up to `most` messages."""
+        """Claim up to `most` messages. After an error it waits for none, so that the log soon says how it goes."""
+        tries = count()
         until = gives_up_at(stop_when_empty=stop_when_empty)
         return await patiently(
             self._source,
             lambda: self._source.receive(
                 self.queue,
                 max_messages=most,
-                wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX,
+                wait_ms=0 if next(tries) or stop_when_empty else limits.WAIT_MS_MAX,
                 lease_ms=self.leases.lease_ms,
                 where=self.handler.options.where,
             ),
@@ -252,13 +258,23 @@ class QueueLoop:
             result = await self._calls.call(run, payloads)
             await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
         except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
-            if _ends_program(error):
-                raise
+            if (end := end_of_program(error)) is not None:
+                self._end_program(run, end)
+                return
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         self._settle(run, result)
+
+    def _end_program(self, run: Run, error: BaseException) -> None:
+        """Give the jobs of a call back, and have the worker stop and raise the error."""
+        jobs = run.end()
+        kind = type(error).__name__
+        logger.error("%s: the handler of %s raised %s: the worker ends", self.queue, jobs[0].id, kind)
+        for job in jobs:
+            self._settler.settle(job, RELEASE)
+        self._failed(ProgramEnds(error))
 
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
         """The jobs whose contents fit, with their payloads. The others become dead letters."""
@@ -285,6 +301,7 @@ class QueueLoop:
     def _settle(self, run: Run, result: object) -> None:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
+        result = plain(result)
         if isinstance(result, BaseException):
             self._log(jobs[0], result, final=self._settlement(result, jobs[0]).final)
         for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
@@ -306,8 +323,8 @@ class QueueLoop:
                 first.attempt,
                 first.id,
                 ", and is the last" if final else "",
-                reason_of(result),
-                frames_of(result),
+                reason_in_words(result),
+                frames_of(causes_of(result)[0]) or frames_of(result),
             )
 
     def _settlement(self, result: object, job: Job) -> Settlement:
@@ -346,11 +363,3 @@ class QueueLoop:
     def _free_slots(self, number: int) -> None:
         if number:
             self._slots.release(number)
-
-
-def _ends_program(error: BaseException) -> bool:
-    """Whether an error does not come from the handler: Ctrl-C, or the garbage collection that ends its task."""
-    ends = (KeyboardInterrupt, GeneratorExit)
-    return isinstance(error, ends) or (
-        isinstance(error, BaseExceptionGroup) and error.subgroup(ends) is not None
-    )

@@ -77,20 +77,26 @@ async def patiently(
 ) -> R:
     """The answer of a call, which is repeated with growing pauses while the source does not answer.
 
-    The log says so once, and again if the reason changes. Raises an error that is not temporary, and any error once the
-    next try would be later than `until`, on the event loop's clock.
+    The log says so once, and again if the reason changes, and when there is an answer. Raises an error that is not
+    temporary, and any error once the next try would be later than `until`, on the event loop's clock.
     """
     pause = PAUSE_SECONDS_MIN
+    failed_at = math.inf
     told = None
     while True:
         try:
-            return await call()
+            answer = await call()
         except ForqError as error:
             if ends_all(error, source) or not passes(error) or anyio.current_time() + pause >= until():
                 raise
+            failed_at = min(failed_at, anyio.current_time())
             if str(error) != told:
                 told = str(error)
                 logger.warning("%s, trying again: %s", problem, told)
+        else:
+            if told is not None:
+                logger.warning("%s for %.1f s; now it works", problem, anyio.current_time() - failed_at)
+            return answer
         await anyio.sleep(pause)
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
 

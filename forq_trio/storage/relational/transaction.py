@@ -11,6 +11,7 @@ from typing import Any
 from forq_trio.model import limits
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import ForqError, Overloaded
+from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.bound_tables import check_all_unbound
@@ -40,6 +41,8 @@ class Transaction(Parts):
     connection: WriteConnection
     ids: MessageIds
     now_ms: int  # epoch ms, the same for the whole batch
+    lease_mark: int = 0  # what the token of each claim has beside its random bits (storage/lease_marks.py)
+    token_bits: int = RECEIPT_TOKEN_BITS  # how many of its bits are random
     isolated: bool  # each command and each due message runs in a savepoint of its own (`attempt`)
     refused: Set[type[Command[Any]]]  # see Batch
     allowances: Allowances  # how much the steps of the batch may still do

@@ -27,7 +27,7 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.model.messages.types import Delivery, receipt_text
 from forq_trio.model.messages.where import Where
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, Step
@@ -288,6 +288,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
     deliveries = []
     leases = []
     waits = tx.figures.measured(WAIT, queue)
+    mark, token_bits = tx.lease_mark, tx.token_bits
     for (
         seq,
         message_id,
@@ -305,7 +306,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         kind,
         max_attempts,
     ) in rows:
-        token = getrandbits(RECEIPT_TOKEN_BITS)
+        token = mark | getrandbits(token_bits)
         attempts += 1
         if first_received_at is None:
             first_received_at = now_ms
