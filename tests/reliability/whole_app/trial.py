@@ -16,7 +16,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.message import Handler
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from forq_trio.storage.engine import Engine
@@ -144,7 +144,7 @@ class Trial:
             tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system, engine.batch_ms, engine.more_at_once)
             access = Access(SECRET, system.broker.keys, Throttle())
-            handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
+            handler = HttpRouter(forq_routes(system.broker, access, system.monitor), answer_error)
             front = Front(handler.admit, self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)
