@@ -27,6 +27,7 @@ Delays = Sequence[float]
 Pool = Literal["process"]
 
 CallNext = Callable[[], Awaitable[object]]
+"""What a middleware awaits to go on: the next middleware, or the handler."""
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 LEASE_SECONDS_MIN = 1.0
@@ -38,7 +39,7 @@ class WorkerSetupError(Exception):
     """A worker that cannot start; the text begins with the file and line of the handler"""
 
 
-class Sends(Protocol):
+class SendingWorker(Protocol):
     """A Worker, as its handlers know it: what sends their messages."""
 
     async def send(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
@@ -72,7 +73,7 @@ class Handler(Generic[P, R]):
         function: Callable[P, R],
         queue: str,
         options: HandlerOptions,
-        sends: Sends | None,
+        sends: SendingWorker | None,
         check_queue: Callable[[str], object] = check_queue_name,
     ) -> None:
         self.function = function
@@ -100,7 +101,7 @@ class Handler(Generic[P, R]):
         """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
         return self._sender().send_blocking(self.queue, payload, **options)
 
-    def _sender(self) -> Sends:
+    def _sender(self) -> SendingWorker:
         if self.sends is None:
             raise RuntimeError(f"{self.name}: no Worker has included its router")
         return self.sends

@@ -52,7 +52,7 @@ class HeldLease:
 
 
 class Job(Generic[StateT]):
-    """A message in process. Only its members, `check` and `lost` may be used outside the event loop's thread.
+    """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
 
     `Job[Resources]` says what its `state` is.
     """

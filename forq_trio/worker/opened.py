@@ -43,23 +43,22 @@ class Opened:
 
 def refuse_in_event_loop() -> None:
     """Raise RuntimeError in an event loop's thread."""
-    if _in_trio() or _running_loop() is not None:
+    if _trio_here() is not None or _running_loop() is not None:
         raise RuntimeError(IN_LOOP)
 
 
 def _calls_here() -> Callable[[Call], Any]:
     """What runs async functions in the current event loop, for other threads, with the context of their caller."""
-    if _in_trio():
-        import trio
-
+    if (trio := _trio_here()) is not None:
         return partial(trio.from_thread.run, trio_token=trio.lowlevel.current_trio_token())
     loop = asyncio.get_running_loop()
     return lambda function: asyncio.run_coroutine_threadsafe(function(), loop).result()
 
 
-def _in_trio() -> bool:
-    trio = sys.modules.get("trio")  # whoever runs in it has imported it
-    return trio is not None and trio.lowlevel.in_trio_task()
+def _trio_here() -> Any:
+    """The module, if this is a task of trio: then it is imported. Else None."""
+    trio = sys.modules.get("trio")
+    return trio if trio is not None and trio.lowlevel.in_trio_task() else None
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -12,7 +12,7 @@ from forq_trio.worker.handlers import (
     HandlerOptions,
     Middleware,
     Pool,
-    Sends,
+    SendingWorker,
     WorkerSetupError,
 )
 
@@ -128,7 +128,7 @@ class Router:
         """Raise a CallerError if `name` cannot be the name of a queue: only a Worker knows, and the whole name."""
         return name
 
-    def _sends(self) -> Sends | None:
+    def _sends(self) -> SendingWorker | None:
         """What handlers send with; None for a router that no Worker has included."""
         return None
 

@@ -1,8 +1,9 @@
 """What `Worker.testing` yields: the application on a queue in memory, with a clock that the test moves."""
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
@@ -11,8 +12,7 @@ from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.extras import needing
 from forq_trio.model.json_text import loads
-from forq_trio.model.keys.types import Offered
-from forq_trio.model.messages.types import Delivery, Produced
+from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.source import Source
@@ -64,22 +64,20 @@ class WatchedSource:
         self._changed = anyio.Event()  # set when another claim waits
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.broker, name)
+        method = getattr(self.broker, name)
+        return partial(self._send, method) if name in ("produce", "offer") else method
 
     @property
     def as_source(self) -> Source:
         """Itself: the methods that it has not are the broker's."""
         return cast("Source", self)
 
-    async def produce(self, queue: str, content: str, **options: Any) -> Produced:
-        produced = await self.broker.produce(queue, content, **options)
-        self.sent.setdefault(queue, []).append(content)
-        return produced
-
-    async def offer(self, queue: str, key: str, content: str, **options: Any) -> Offered:
-        offered = await self.broker.offer(queue, key, content, **options)
-        self.sent.setdefault(queue, []).append(content)
-        return offered
+    async def _send(
+        self, method: Callable[..., Awaitable[Any]], queue: str, *given: str, **options: Any
+    ) -> Any:
+        sent = await method(queue, *given, **options)
+        self.sent.setdefault(queue, []).append(given[-1])
+        return sent
 
     async def receive(
         self, queue: str, *, wait_ms: int = limits.WAIT_MS_MAX, **options: Any
@@ -113,7 +111,7 @@ class WatchedSource:
 class WorkerTest:
     """An application in a test. broker: its queue, for what else a test looks at.
 
-    The clock of the test is that of the queue: delays, back-offs, leases, schedules. What a handler itself waits for,
+    The clock of the test is that of the queue: delays, back-offs, leases. What a handler itself waits for,
     and its `timeout`, are on the clock of the event loop.
     """
 
