@@ -14,7 +14,7 @@ from forq_trio.model.checks import storable_reason
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
 FRAMES = "_forq_frames"
-"""The attribute of an error of another process that has what `frames_of` said there."""
+"""The attribute of an error of another process with what `frames_of` said there."""
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -97,8 +97,8 @@ def frames_of(error: BaseException) -> str:
 
     It has neither values nor the texts of other errors, because they may be secret.
     """
-    if FRAMES in vars(error):  # it was raised in another process
-        return str(vars(error)[FRAMES])
+    if (told := getattr(error, FRAMES, None)) is not None:
+        return str(told)
     frames = [
         frame
         for frame in StackSummary.extract(walk_tb(error.__traceback__), lookup_lines=False)

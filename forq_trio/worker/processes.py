@@ -34,6 +34,8 @@ R = TypeVar("R")
 class ProcessLost(Exception):
     """The process of a handler ended before it answered"""
 
+    _forq_frames = ""  # no line of the program raised it
+
 
 class HandlerProcess:
     """One process of a pool, which makes one call at a time. Its methods block."""
@@ -123,7 +125,7 @@ class ProcessPool:
         result, error, frames = pickle.loads(answer)
         if error is None:
             return result
-        vars(error)[FRAMES] = frames
+        setattr(error, FRAMES, frames)
         raise error
 
     def close(self) -> None:

@@ -61,6 +61,7 @@ def test_what_a_handler_returns_and_raises_comes_back(backend: str, caplog: pyte
     run_with(backend, test)
     assert "cpu_bound.py" in caplog.text
     assert "in raising" in caplog.text
+    assert "to_thread" not in caplog.text
 
 
 @both
