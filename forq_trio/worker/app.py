@@ -160,7 +160,8 @@ class Worker(Router):
         """Open the application on an empty queue in memory, for a test, with a clock that the test moves.
 
         Nothing is handled by itself: `drain` of what it yields does that; `async with app` and `serve` run the worker
-        on this queue. clock: None for one that only the test moves. lifespan: in place of the worker's own.
+        on this queue. Handlers in processes run in such, and what they themselves send goes to the worker's own source.
+        clock: None for one that only the test moves. lifespan: in place of the worker's own.
         """
         from forq_trio.worker.testing import WorkerTest, open_in_memory
 
@@ -217,8 +218,8 @@ class Worker(Router):
 
     @property
     def is_running(self) -> bool:
-        """Whether it receives messages."""
-        return self._running
+        """Whether it receives messages, and nobody has stopped it."""
+        return self._running and not self._stopping.is_set()
 
     @property
     def running_loops(self) -> list[QueueLoop]:

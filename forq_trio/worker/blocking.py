@@ -1,5 +1,6 @@
 """The source of a worker as threads use it where the worker is not open: in a web process, for example."""
 
+import atexit
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BlockingSource:
-    """A client or a broker, opened when it is first asked for. A process that was forked since opens one of its own.
+    """A client or a broker, opened when it is first asked for, until the process ends. After a fork each has its own.
 
     given, secret: see `Worker`.
     """
@@ -32,6 +33,7 @@ class BlockingSource:
             found = self._opened.get(process)
             if found is None:
                 found = self._opened[process] = self._open()
+                atexit.register(self.close)
             return found
 
     @property
@@ -43,6 +45,7 @@ class BlockingSource:
         """Close what is open in this process. The next use opens it again."""
         found = self._opened.pop(os.getpid(), None)
         if found is not None:
+            atexit.unregister(self.close)
             found.close()
 
     def _open(self) -> "ForqClient":

@@ -175,3 +175,15 @@ async def test_a_sent_message_that_was_refused_is_not_told() -> None:
         await note.later("y", key="k")
         assert t.sent("q") == ["y"]
         assert isinstance(t, WorkerTest)
+
+
+async def test_a_worker_that_was_stopped_is_not_waited_for() -> None:
+    app = Worker()
+    app.on("q")(nothing)
+    async with app.testing() as t, app:
+        app.stop()
+        with pytest.raises(RuntimeError, match="runs already"):
+            await t.drain()
+
+
+async def nothing(content: str) -> None: ...
