@@ -64,7 +64,7 @@ def test_what_a_handler_returns_and_raises_comes_back(backend: str, caplog: pyte
     assert "to_thread" not in caplog.text
 
 
-@both
+@pytest.mark.parametrize("backend", [pytest.param("trio", marks=tier2), "asyncio"])
 def test_a_process_is_used_again_and_gets_the_jobs(backend: str, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("one", "two", "three", "dead")]
 
@@ -95,7 +95,7 @@ async def ends(process: int) -> None:
     ("backend", "by"),
     [
         ("trio", "lost lease"),
-        ("asyncio", "stop"),
+        pytest.param("asyncio", "stop", marks=tier2),
         pytest.param("trio", "stop", marks=tier2),
         pytest.param("asyncio", "lost lease", marks=tier2),
     ],
@@ -173,7 +173,7 @@ class TooSmall(Exception):
     pass
 
 
-@app.on("q", pool="process", dead=(TooSmall,))
+@app.on("q", pool="process", concurrency={concurrency}, dead=(TooSmall,))
 def double(number: Number) -> None:
     if number.of < 2:
         raise TooSmall(number)
@@ -192,7 +192,7 @@ async def first() -> None:
 
 
 def run_program(guard: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    (folder / "program.py").write_text(PROGRAM.format(guard=guard))
+    (folder / "program.py").write_text(PROGRAM.format(guard=guard, concurrency=1))
     return subprocess.run(
         [sys.executable, "-W", "error", "program.py"],
         cwd=folder,
@@ -211,6 +211,7 @@ def test_a_program_has_its_handlers_in_its_own_file(tmp_path: Path) -> None:
     )
 
 
+@tier2
 def test_a_program_that_runs_wherever_it_is_imported_says_what_to_write(tmp_path: Path) -> None:
     done = run_program("if True:", tmp_path)
     assert done.returncode == 1
@@ -221,11 +222,12 @@ def test_a_program_that_runs_wherever_it_is_imported_says_what_to_write(tmp_path
     assert re.search(place, done.stderr.splitlines()[-1]), done.stderr
 
 
+@tier2
 def test_ctrl_c_lets_a_process_end_its_call(tmp_path: Path) -> None:
     """A terminal sends it to all processes of its group."""
     waiting = "print('begun', flush=True); open('pipe').read()"
     program = PROGRAM.replace("print(2 * number.of, flush=True)", waiting)
-    (tmp_path / "program.py").write_text(program.format(guard='if __name__ == "__main__":'))
+    (tmp_path / "program.py").write_text(program.format(guard='if __name__ == "__main__":', concurrency=2))
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [sys.executable, "-W", "error", "program.py"],
