@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from forq_trio.model.extras import check_system
@@ -27,6 +28,7 @@ from forq_trio.worker.process_main import PROCESS_NAME, WORKERS_SIGNALS, serve_c
 
 LOOK_SECONDS = 1.0
 """How often a thread looks whether its process is alive. A process that the handler started may hold the pipe open."""
+START_SECONDS_MAX = 30.0
 
 R = TypeVar("R")
 
@@ -110,16 +112,31 @@ class ProcessPool:
         self._threads = anyio.CapacityLimiter(handler.options.concurrency)
 
     async def start(self) -> None:
-        """Start one process. Raises WorkerSetupError if it cannot import the handler."""
-        self._idle.append(await self._started())
+        """Start one process. Raises WorkerSetupError if it cannot import the handler.
+
+        Cancelled, it goes on: to import the program may take longer than a handler's `timeout`, each time anew.
+        """
+        refusal: str | None = f"its process has not imported the program within {START_SECONDS_MAX:g} s"
+        with anyio.move_on_after(START_SECONDS_MAX, shield=True):
+            process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
+            self._all.add(process)
+            try:
+                refusal = pickle.loads(await self._answer(process, process.receive))
+            except ProcessLost as lost:
+                refusal = f"{lost} while it imported the program; see what it wrote"
+        if refusal is not None:
+            raise self._handler.refuse(refusal)
+        self._idle.append(process)
 
     async def call(self, arguments: list[Any]) -> object:
         """What the handler returned. Raises what it raised, ProcessLost, and the error of what cannot be pickled.
 
-        Cancelled, it kills the process.
+        Cancelled, it kills the process, unless that is just starting.
         """
         given = pickle.dumps(arguments)
-        process = self._take_idle() or await self._started()
+        while (process := self._take_idle()) is None:
+            await self.start()
+            await anyio.lowlevel.checkpoint_if_cancelled()
         answer = await self._answer(process, lambda: process.ask(given))
         self._idle.append(process)
         result, error, frames = pickle.loads(answer)
@@ -142,17 +159,6 @@ class ProcessPool:
                 return process
             self._all.discard(process)
         return None
-
-    async def _started(self) -> HandlerProcess:
-        process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
-        self._all.add(process)
-        try:
-            refusal = pickle.loads(await self._answer(process, process.receive))
-        except ProcessLost as lost:
-            raise self._handler.refuse(f"{lost} while it imported the program; see what it wrote") from None
-        if refusal is not None:
-            raise self._handler.refuse(refusal)
-        return process
 
     async def _answer(self, process: HandlerProcess, waiting: Callable[[], R]) -> R:
         """What a method of a process returns; it is killed if it does not come to that."""

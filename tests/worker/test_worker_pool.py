@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
+import trio
 
 from forq_trio.worker import Worker, WorkerSetupError, WorkerTest
+from forq_trio.worker.processes import ProcessPool
 from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import environment
 from worker.cpu_bound import app, hang, note, work
@@ -120,6 +123,18 @@ def test_a_process_ends_with_its_call(backend: str, by: str, tmp_path: Path) -> 
                 os.close(process)
 
     run_with(backend, test)
+
+
+async def test_a_process_that_starts_is_there_for_the_next_call_if_its_own_is_cancelled() -> None:
+    """A `timeout` that is shorter than the imports of the program failed each attempt."""
+    with closing(ProcessPool(work)) as pool:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await pool.call(["return"])
+        assert scope.cancelled_caught
+        (process,) = pool._idle
+        assert await pool.call(["return"]) == "done"
+        assert pool._idle == [process]
 
 
 def add(number: int) -> int:
