@@ -7,7 +7,7 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -25,7 +25,11 @@ from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
 P = ParamSpec("P")
 R = TypeVar("R")
 Delays = Sequence[float]
-Sender = Callable[..., Awaitable[Produced | Offered]]
+Pool = Literal["process"]
+
+CallNext = Callable[[], Awaitable[object]]
+"""What a middleware awaits to go on: the next middleware, or the handler."""
+Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 LEASE_SECONDS_MIN = 1.0
 CONCURRENCY_MAX = 1_000
@@ -36,8 +40,16 @@ class WorkerSetupError(Exception):
     """A worker that cannot start; the text begins with the file and line of the handler"""
 
 
+class SendingWorker(Protocol):
+    """A Worker, as its handlers know it: what sends their messages."""
+
+    async def send(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+
+    def send_blocking(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+
+
 class HandlerOptions(Struct, frozen=True):
-    """The options of `Worker.on`; see there."""
+    """The options of `Router.on`; see there."""
 
     concurrency: int = 10
     retry: Delays | Mapping[type[Exception], Delays] | None = None
@@ -47,12 +59,14 @@ class HandlerOptions(Struct, frozen=True):
     batch: int | None = None
     where: Wanted | None = None
     weight: float = 1
+    pool: Pool | None = None
 
 
 class Handler(Generic[P, R]):
     """The function of a queue, still callable as itself: `await send_email(mail, job)` in a unit test.
 
-    takes_job: whether it has a second parameter. in_thread: whether it is a plain function.
+    takes_job: whether it has a second parameter. in_thread: whether it is a plain function. sends: None until a Worker
+    has included its router. around: the lists of middleware of its routers, the outermost first.
     """
 
     def __init__(
@@ -60,7 +74,7 @@ class Handler(Generic[P, R]):
         function: Callable[P, R],
         queue: str,
         options: HandlerOptions,
-        send: Sender,
+        sends: SendingWorker | None,
         check_queue: Callable[[str], object] = check_queue_name,
     ) -> None:
         self.function = function
@@ -69,7 +83,8 @@ class Handler(Generic[P, R]):
         self.place = place_of(function)
         self.name = getattr(function, "__qualname__", type(function).__name__)
         self.in_thread = not _is_async(function)
-        self._send = send
+        self.sends = sends
+        self.around: list[list[Middleware]] = []
         self._check_options(check_queue)
         self.payload, self.takes_job = self._parameters()
         self.__doc__ = function.__doc__
@@ -81,7 +96,16 @@ class Handler(Generic[P, R]):
 
     async def later(self, payload: Any, **options: Any) -> Produced | Offered:
         """Send a message to this handler's queue; as `Worker.send`."""
-        return await self._send(self.queue, payload, **options)
+        return await self._sender().send(self.queue, payload, **options)
+
+    def later_blocking(self, payload: Any, **options: Any) -> Produced | Offered:
+        """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
+        return self._sender().send_blocking(self.queue, payload, **options)
+
+    def _sender(self) -> SendingWorker:
+        if self.sends is None:
+            raise RuntimeError(f"{self.name}: no Worker has included its router")
+        return self.sends
 
     def refuse(self, problem: str) -> WorkerSetupError:
         """The error that names the handler's place."""
@@ -166,6 +190,18 @@ class Handler(Generic[P, R]):
             for seconds in delays:
                 self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
         self._check_types("dead", options.dead)
+        self._check_pool()
+
+    def _check_pool(self) -> None:
+        """A process gets no function, but imports it by the name of its module and its own."""
+        if self.options.pool is None:
+            return
+        if self.options.pool not in get_args(Pool):
+            raise self.refuse(f'pool: "process" or None, not {self.options.pool!r}')
+        if not self.in_thread:
+            raise self.refuse("a handler in a process is a plain `def`")
+        if not inspect.isfunction(self.function) or "<" in self.function.__qualname__:
+            raise self.refuse("a process imports its handler by name: write it as a `def` of a module")
 
     def _check_count(self, name: str, value: object, high: int) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:

@@ -4,12 +4,22 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from itertools import starmap
+from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
 
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.outcomes import LeaseLost
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    StateT = TypeVar("StateT", default=Any)
+else:
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT")  # its default is for type checkers alone, before Python 3.13
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -20,6 +30,7 @@ class HeldLease:
     """The lease of a job, as far as its worker knows. Only for the event loop's thread."""
 
     def __init__(self, ends_at: float, until: int, shorten: "Shorten | None") -> None:
+        self.since = machine_ms()  # epoch ms, when this worker got it
         self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
@@ -40,8 +51,11 @@ class HeldLease:
             self.run.scope.cancel()
 
 
-class Job:
-    """A message in process. Only `check` and `lost` may be used outside the event loop's thread."""
+class Job(Generic[StateT]):
+    """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
+
+    `Job[Resources]` says what its `state` is.
+    """
 
     def __init__(
         self,
@@ -51,6 +65,7 @@ class Job:
         *,
         last_attempt: bool = False,
         shorten: "Shorten | None" = None,
+        state: Any = None,
     ) -> None:
         self.queue = queue
         self.id = delivery.id
@@ -63,14 +78,20 @@ class Job:
         self.kind = delivery.kind
         self.priority = delivery.priority
         self.received_at = delivery.received_at  # epoch ms, when the message arrived
-        self.since = machine_ms()  # epoch ms, when this worker got it
         self.receipt = delivery.receipt
         self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
+        self.state: StateT = state
+        """What the lifespan of the application yielded; None without one, and in a process of a handler."""
         self.last_attempt = last_attempt
         """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its members for another process, which neither extends the lease nor has the state."""
+        lease = HeldLease(self.lease.ends_at, self.lease.until, None)
+        return vars(self) | {"lease": lease, "state": None}
 
     @property
     def seconds_left(self) -> float:

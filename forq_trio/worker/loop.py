@@ -24,7 +24,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Delivery
-from forq_trio.worker.calls import HandlerCalls, Middleware
+from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases
@@ -82,11 +82,11 @@ class QueueLoop:
         source: Source,
         slots: Slots,
         stats: QueueStats,
+        calls: HandlerCalls,
         *,
         lease_ms: int,
         attempts_max: int | None,
         tries_max: int | None = None,
-        middleware: Sequence[Middleware] = (),
     ) -> None:
         self.handler = handler
         self.stats = stats
@@ -95,7 +95,7 @@ class QueueLoop:
         self._slots = slots
         self._attempts_max = math.inf if attempts_max is None else attempts_max
         self._tries_max = math.inf if tries_max is None else tries_max
-        self._calls = HandlerCalls(handler, middleware, slots.most)
+        self._calls = calls
         self._claiming = anyio.CancelScope()
         self._ready: deque[list[Job]] = deque()  # claimed, and not begun: the jobs of one slot each
         self._resting: list[anyio.Event] = []  # tasks that wait for jobs
@@ -139,6 +139,11 @@ class QueueLoop:
         finally:
             self.stats.running = 0
             self._calls.close()
+
+    async def until_idle(self) -> None:
+        """Wait until no handler runs."""
+        while self.stats.running:
+            await self._slots.one_freed()
 
     async def _until_idle(self) -> None:
         while self._slots.busy:

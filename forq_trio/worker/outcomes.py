@@ -1,8 +1,10 @@
 """The outcomes that a handler can return or raise to say what becomes of its message."""
 
+import copyreg
 import os
 from pathlib import Path
 from traceback import StackSummary, walk_tb
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,6 +13,8 @@ from forq_trio.model.checks import storable_reason
 
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
+FRAMES = "_forq_frames"
+"""The attribute of an error of another process with what `frames_of` said there."""
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -20,6 +24,10 @@ class Outcome(Exception):
     def __init__(self, reason: object = None) -> None:
         self.reason = None if reason is None else text_of(reason)
         super().__init__(self.reason or "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An outcome of a process travels without `__init__`, whose parameters are not the same in each class."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class Discard(Outcome):
@@ -89,6 +97,8 @@ def frames_of(error: BaseException) -> str:
 
     It has neither values nor the texts of other errors, because they may be secret.
     """
+    if (told := getattr(error, FRAMES, None)) is not None:
+        return str(told)
     frames = [
         frame
         for frame in StackSummary.extract(walk_tb(error.__traceback__), lookup_lines=False)

@@ -13,7 +13,7 @@ with needing("otel", "forq_trio.worker.tracing"):
 
 if TYPE_CHECKING:
     from forq_trio.worker.app import Worker
-    from forq_trio.worker.calls import CallNext
+    from forq_trio.worker.handlers import CallNext
 
 
 def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
