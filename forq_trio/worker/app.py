@@ -16,15 +16,17 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 import anyio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, ForqError, WrongKey
+from forq_trio.model.durations import exactly
+from forq_trio.model.errors import CallerError, ForqError, QueueNotFound, WrongKey
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted
 from forq_trio.outbox.relay import check_source
 from forq_trio.worker.calls import Middleware
-from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
+from forq_trio.worker.handlers import Handler, HandlerOptions, OnUnreadable, WorkerSetupError
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.presence import Presence
+from forq_trio.worker.retries import Bounds, RetryOption
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
@@ -92,26 +94,29 @@ class Worker:
         queue: str,
         *,
         concurrency: int = 10,
-        retry: Delays | Mapping[type[Exception], Delays] | None = None,
+        retry: RetryOption = None,
         dead: type[Exception] | tuple[type[Exception], ...] = (),
         lease: float | None = None,
         timeout: float | None = None,
         batch: int | None = None,
         where: Wanted | None = None,
         weight: float = 1,
+        on_unreadable: OnUnreadable = "dead",
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
-        The annotation of its first parameter says how contents are read; a message whose content does not fit becomes a
-        dead letter at once. A plain `def` runs in a thread.
+        The annotation of its first parameter says how contents are read. A plain `def` runs in a thread.
 
-        concurrency: how many run at once (1-1,000). retry: the seconds to wait after each failed attempt; the failure
-        after the last wait is final. It may also be such a list for each exception type. None, or a type without a
-        list: the queue's back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that
-        are final at once. lease: seconds, None for the queue's lease; it is extended while the handler runs. timeout:
-        seconds after which the handler is cancelled and the attempt has failed. batch: the handler takes a list of at
-        most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
-        values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
+        concurrency: how many run at once (1-1,000). retry: a `Backoff`; or the delays after each failed attempt, of
+        which the failure after the last one is final; or a function of the attempt (from 1) and its error, which
+        returns a delay, or None for no more attempts; or one of these for each exception type (the nearest class of an
+        error counts), None for types that are final. It says how many attempts a message gets, whatever its queue says.
+        None, or a type without one: the queue's back-off and attempts. dead: exceptions that are final at once. lease:
+        seconds, None for the queue's lease; it is extended while the handler runs. timeout: seconds after which the
+        handler is cancelled and the attempt has failed. batch: the handler takes a list of at most this many payloads
+        (1-100), and a list of jobs. where: it gets only messages whose attributes have these values, as in
+        `Broker.receive`. weight: the queue's share of the worker's `concurrency`. on_unreadable: a message whose
+        content does not fit becomes a dead letter at once, or has failed an attempt with `UnreadableContent`.
 
         Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, and for a second
         handler of the queue.
@@ -127,6 +132,7 @@ class Worker:
             batch=batch,
             where=where,
             weight=weight,
+            on_unreadable=on_unreadable,
         )
 
         def register(function: Callable[P, R]) -> Handler[P, R]:
@@ -383,8 +389,7 @@ class Worker:
     async def _loop(
         self, handler: Handler[..., Any], source: Source, shared: SharedSlots | None, until: float
     ) -> QueueLoop:
-        lease_ms, attempts = await self._rules(handler, source, until)
-        retries = handler.retries()
+        lease_ms, bounds = await self._rules(handler, source, until)
         options = handler.options
         return QueueLoop(
             handler,
@@ -392,15 +397,12 @@ class Worker:
             Slots(options.concurrency, shared, options.weight),
             self.stats.setdefault(handler.queue, QueueStats()),
             lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
-            attempts_max=attempts,
-            tries_max=None if retries is None else retries + 1,
+            bounds=bounds,
             middleware=self._middleware,
         )
 
-    async def _rules(
-        self, handler: Handler[..., Any], source: Source, until: float
-    ) -> tuple[int, int | None]:
-        """The queue's lease and its bound on attempts; the default and None if the key may not read the settings."""
+    async def _rules(self, handler: Handler[..., Any], source: Source, until: float) -> tuple[int, Bounds]:
+        """The queue's lease and its bounds on attempts; defaults if it is not there yet, or may not be read."""
         try:
             configuration = await patiently(
                 source,
@@ -412,8 +414,15 @@ class Worker:
             # A key that is wrong once is always wrong, and a few more tries would lock the address out.
             if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
-            return limits.LEASE_MS_DEFAULT, None
-        return configuration.effective.lease_ms, configuration.effective.max_attempts
+            new = isinstance(error, QueueNotFound)
+            return limits.LEASE_MS_DEFAULT, Bounds(
+                handler.retries, limits.ATTEMPTS_MAX_DEFAULT if new else None
+            )
+        rules, of_table = configuration.effective, configuration.settings.table is not None
+        if not of_table and handler.retries.outlast(rules.ttl_ms):
+            lives = exactly(rules.ttl_ms)
+            logger.warning("%s: `retry` goes on longer than messages live (%s)", handler.queue, lives)
+        return rules.lease_ms, Bounds(handler.retries, rules.max_attempts, fixed=of_table)
 
     def _check(self) -> None:
         if not self.handlers:

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from itertools import starmap
 
 import anyio
+from msgspec import Struct
 
+from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages.types import Delivery
-from forq_trio.worker.outcomes import LeaseLost
+from forq_trio.worker.outcomes import LeaseLost, Settlement
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -40,6 +42,26 @@ class HeldLease:
             self.run.scope.cancel()
 
 
+class Attempts(Struct, frozen=True, gc=False):
+    """How many attempts a message gets."""
+
+    last: float = math.inf  # the failure of this one is final
+    counted: float = math.inf  # so many by what the queue counts with now
+    enough: float = math.inf  # a policy with more than these has the queue told
+    queue: int = limits.ATTEMPTS_MAX_DEFAULT  # the queue's bound
+
+    def granted(self, attempt: int, policy: float) -> int | None:
+        """The bound that the nack of an attempt gives the message; None: what it has is enough for its policy.
+
+        policy: the attempts by its policy, math.inf if that decides each time.
+        """
+        wanted = attempt + self.queue if math.isinf(policy) else policy
+        return min(int(wanted), limits.MAX_ATTEMPTS_MAX) if wanted > self.enough else None
+
+
+UNBOUNDED = Attempts()
+
+
 class Job:
     """A message in process. Only `check` and `lost` may be used outside the event loop's thread."""
 
@@ -49,7 +71,7 @@ class Job:
         delivery: Delivery,
         ends_at: float,
         *,
-        last_attempt: bool = False,
+        attempts: Attempts = UNBOUNDED,
         shorten: "Shorten | None" = None,
     ) -> None:
         self.queue = queue
@@ -66,11 +88,15 @@ class Job:
         self.since = machine_ms()  # epoch ms, when this worker got it
         self.receipt = delivery.receipt
         self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
-        self.last_attempt = last_attempt
-        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        self.attempts = attempts
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
+
+    @property
+    def last_attempt(self) -> bool:
+        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        return self.attempt >= self.attempts.last
 
     @property
     def seconds_left(self) -> float:
@@ -114,6 +140,13 @@ class Job:
                 self.queue,
                 self.id,
             )
+
+
+def is_last(settlement: Settlement, job: Job) -> bool:
+    """Whether the message fails for good with this settlement, as far as its worker knows."""
+    if settlement.what != "nack":
+        return False
+    return settlement.final or job.attempt >= (settlement.max_attempts or job.attempts.counted)
 
 
 Shorten = Callable[[Job, float], Awaitable[None]]
