@@ -26,7 +26,7 @@ from forq_trio.worker.handlers import Handler, HandlerOptions, OnUnreadable, Wor
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.presence import Presence
-from forq_trio.worker.retries import Bounds, RetryOption
+from forq_trio.worker.retries import AttemptBounds, RetryOption
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
@@ -401,7 +401,9 @@ class Worker:
             middleware=self._middleware,
         )
 
-    async def _rules(self, handler: Handler[..., Any], source: Source, until: float) -> tuple[int, Bounds]:
+    async def _rules(
+        self, handler: Handler[..., Any], source: Source, until: float
+    ) -> tuple[int, AttemptBounds]:
         """The queue's lease and its bounds on attempts; defaults if it is not there yet, or may not be read."""
         try:
             configuration = await patiently(
@@ -415,14 +417,14 @@ class Worker:
             if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
             new = isinstance(error, QueueNotFound)
-            return limits.LEASE_MS_DEFAULT, Bounds(
+            return limits.LEASE_MS_DEFAULT, AttemptBounds(
                 handler.retries, limits.ATTEMPTS_MAX_DEFAULT if new else None
             )
-        rules, of_table = configuration.effective, configuration.settings.table is not None
-        if not of_table and handler.retries.outlast(rules.ttl_ms):
+        rules, fixed = configuration.effective, configuration.settings.table is not None
+        if not fixed and handler.retries.outlast(rules.ttl_ms):
             lives = exactly(rules.ttl_ms)
             logger.warning("%s: `retry` goes on longer than messages live (%s)", handler.queue, lives)
-        return rules.lease_ms, Bounds(handler.retries, rules.max_attempts, fixed=of_table)
+        return rules.lease_ms, AttemptBounds(handler.retries, rules.max_attempts, fixed=fixed)
 
     def _check(self) -> None:
         if not self.handlers:

@@ -29,7 +29,7 @@ from forq_trio.worker.outcomes import (
     text_of,
 )
 from forq_trio.worker.payloads import Payload
-from forq_trio.worker.retries import Retries, RetryOption
+from forq_trio.worker.retries import RetryOption, RetryPolicies
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,7 +82,7 @@ class Handler(Generic[P, R]):
         self._send = send
         self._check_options(check_queue)
         try:
-            self.retries = Retries(options.retry)
+            self.retries = RetryPolicies(options.retry)
         except (TypeError, ValueError) as problem:
             raise self.refuse(f"retry: {problem}") from None
         self.payload, self.takes_job = self._parameters()

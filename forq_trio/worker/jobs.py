@@ -42,7 +42,7 @@ class HeldLease:
             self.run.scope.cancel()
 
 
-class Attempts(Struct, frozen=True, gc=False):
+class JobAttempts(Struct, frozen=True, gc=False):
     """How many attempts a message gets."""
 
     last: float = math.inf  # the failure of this one is final
@@ -59,7 +59,7 @@ class Attempts(Struct, frozen=True, gc=False):
         return min(int(wanted), limits.MAX_ATTEMPTS_MAX) if wanted > self.enough else None
 
 
-UNBOUNDED = Attempts()
+UNBOUNDED = JobAttempts()
 
 
 class Job:
@@ -71,7 +71,7 @@ class Job:
         delivery: Delivery,
         ends_at: float,
         *,
-        attempts: Attempts = UNBOUNDED,
+        attempts: JobAttempts = UNBOUNDED,
         shorten: "Shorten | None" = None,
     ) -> None:
         self.queue = queue

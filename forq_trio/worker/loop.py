@@ -28,7 +28,7 @@ from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run, is_last
 from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of
-from forq_trio.worker.retries import Bounds
+from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
@@ -81,7 +81,7 @@ class QueueLoop:
         stats: QueueStats,
         *,
         lease_ms: int,
-        bounds: Bounds,
+        bounds: AttemptBounds,
         middleware: Sequence[Middleware] = (),
     ) -> None:
         self.handler = handler

@@ -19,7 +19,7 @@ from forq_trio.model.checks import storable_reason
 from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.queues.back_off import backoff_ms
 from forq_trio.model.queues.setting_values import ExponentialBackOff
-from forq_trio.worker.jobs import Attempts, Job
+from forq_trio.worker.jobs import Job, JobAttempts
 from forq_trio.worker.outcomes import Settlement, reason_of
 
 logger = logging.getLogger("forq_trio.worker")
@@ -106,7 +106,7 @@ class _Decided:
         return None if decided is None else _delay_ms("a delay", decided)
 
 
-class Retries:
+class RetryPolicies:
     """The policies of a handler. Raises ValueError and TypeError, which say what is wrong with its option."""
 
     def __init__(self, given: RetryOption) -> None:
@@ -157,20 +157,20 @@ class Retries:
         return Settlement("nack", delay_ms, storable_reason(reason), max_attempts=granted)
 
 
-class Bounds:
+class AttemptBounds:
     """How many attempts the messages of a queue get.
 
     queue: the queue's bound; None if its settings may not be read. fixed: whether messages cannot have another one, as
     those of a table.
     """
 
-    def __init__(self, retries: Retries, queue: int | None, *, fixed: bool = False) -> None:
+    def __init__(self, retries: RetryPolicies, queue: int | None, *, fixed: bool = False) -> None:
         self._policy = retries.attempts
         self._queue = queue
         self._fixed = fixed
-        self._known: dict[int | None, Attempts] = {}
+        self._known: dict[int | None, JobAttempts] = {}
 
-    def of(self, own: int | None) -> Attempts:
+    def of(self, own: int | None) -> JobAttempts:
         """The attempts of a message. own: the bound that it has itself."""
         found = self._known.get(own)
         if found is None:
@@ -179,15 +179,15 @@ class Bounds:
             found = self._known[own] = self._made(own)
         return found
 
-    def _made(self, own: int | None) -> Attempts:
+    def _made(self, own: int | None) -> JobAttempts:
         queue = limits.ATTEMPTS_MAX_DEFAULT if self._queue is None else self._queue
         counted = math.inf if self._queue is None else self._queue
         if own is not None and not self._fixed:
             counted = own
         policy = counted if self._policy is None else self._policy
         if self._fixed or (own is not None and own <= queue):
-            return Attempts(min(policy, counted), counted, math.inf, queue)
-        return Attempts(policy, counted, 0 if math.isinf(counted) else counted, queue)
+            return JobAttempts(min(policy, counted), counted, math.inf, queue)
+        return JobAttempts(policy, counted, 0 if math.isinf(counted) else counted, queue)
 
 
 def _policy_of(given: RetryPolicy | None) -> _Policy:

@@ -79,22 +79,6 @@ async def test_attempts_are_counted_and_the_last_one_is_known(
     assert seen == list(enumerate(last, 1))
 
 
-async def test_a_policy_keeps_the_bound_of_the_tables(pgq_url, rows, table) -> None:
-    consumer = Consumer(pgq_url, attempts_max=2)
-    seen: list[tuple[int, bool]] = []
-
-    @consumer.on(table, retry=[0] * 9)
-    async def handle(payload: dict, job: Job) -> None:
-        seen.append((job.attempt, job.last_attempt))
-        raise ValueError("no")
-
-    rows.add()
-    await consumer.drain()
-    assert seen == [(1, False), (2, True)]
-    assert (consumer.stats[table].failed, consumer.stats[table].dead) == (1, 1)
-    assert rows.one()["error_detail"] == "ValueError: no"
-
-
 async def test_a_payload_that_does_not_fit_is_discarded_with_the_place(pgq_url, rows, table) -> None:
     consumer = Consumer(pgq_url)
 
