@@ -30,10 +30,10 @@ _DELAYS_ADDED_MAX = 10_000
 @dataclass(frozen=True, kw_only=True)
 class Backoff:
     """A delay that grows from failure to failure: `first`, then `factor` times as long each time, at most `most`.
+    jitter: the share of it that is random, 0 to 1; with 0.5 a delay of 10 s is 5 to 10 s. attempts: how many a message
+    gets; None for as many as its queue says.
 
-    jitter: the share of a delay that is random, 0 to 1: with 0.5 a delay of 10 s is 5 to 10 s. It is computed from the
-    message and its attempt. attempts: how many a message gets; None for as many as its queue says.
-    Raises ValueError and TypeError.
+    The random share is computed from the message and its attempt. Raises ValueError and TypeError.
     """
 
     first: Duration
@@ -225,7 +225,7 @@ def _delay_ms(name: str, given: Duration, low: int = 0, high: int = limits.NACK_
     try:
         delay_ms = ms_of(given)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise ValueError(f"{name}: {given!r}: {error}") from None
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
     if not low <= delay_ms <= high:
