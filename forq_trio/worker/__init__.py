@@ -10,5 +10,7 @@ from forq_trio.worker.outcomes import DeadLetter as DeadLetter
 from forq_trio.worker.outcomes import Discard as Discard
 from forq_trio.worker.outcomes import LeaseLost as LeaseLost
 from forq_trio.worker.outcomes import Retry as Retry
+from forq_trio.worker.outcomes import UnreadableContent as UnreadableContent
+from forq_trio.worker.retries import Backoff as Backoff
 from forq_trio.worker.router import Router as Router
 from forq_trio.worker.testing import WorkerTest as WorkerTest

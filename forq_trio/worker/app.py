@@ -17,7 +17,8 @@ import anyio
 
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.errors import CallerError, ForqError, WrongKey
+from forq_trio.model.durations import exactly
+from forq_trio.model.errors import CallerError, ForqError, QueueNotFound, WrongKey
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.outbox.relay import check_source
 from forq_trio.worker.calls import HandlerCalls
@@ -30,6 +31,7 @@ from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.pools import Pools, open_pools, refuse_in_process
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.program_end import raising_at_last
+from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.router import Router
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
@@ -423,8 +425,7 @@ class Worker(Router):
         shared: SharedSlots | None,
         until: float,
     ) -> QueueLoop:
-        lease_ms, attempts = await self._rules(handler, source, until)
-        retries = handler.retries()
+        lease_ms, bounds = await self._rules(handler, source, until)
         options = handler.options
         return QueueLoop(
             handler,
@@ -433,14 +434,13 @@ class Worker(Router):
             self.stats.setdefault(handler.queue, QueueStats()),
             calls,
             lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
-            attempts_max=attempts,
-            tries_max=None if retries is None else retries + 1,
+            bounds=bounds,
         )
 
     async def _rules(
         self, handler: Handler[..., Any], source: Source, until: float
-    ) -> tuple[int, int | None]:
-        """The queue's lease and its bound on attempts; the default and None if the key may not read the settings."""
+    ) -> tuple[int, AttemptBounds]:
+        """The queue's lease and its bounds on attempts; defaults if it is not there yet, or may not be read."""
         try:
             configuration = await patiently(
                 source,
@@ -452,8 +452,15 @@ class Worker(Router):
             # A key that is wrong once is always wrong, and a few more tries would lock the address out.
             if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
-            return limits.LEASE_MS_DEFAULT, None
-        return configuration.effective.lease_ms, configuration.effective.max_attempts
+            new = isinstance(error, QueueNotFound)
+            return limits.LEASE_MS_DEFAULT, AttemptBounds(
+                handler.retries, limits.ATTEMPTS_MAX_DEFAULT if new else None
+            )
+        rules, fixed = configuration.effective, configuration.settings.table is not None
+        if not fixed and handler.retries.outlast(rules.ttl_ms):
+            lives = exactly(rules.ttl_ms)
+            logger.warning("%s: `retry` goes on longer than messages live (%s)", handler.queue, lives)
+        return rules.lease_ms, AttemptBounds(handler.retries, rules.max_attempts, fixed=fixed)
 
     def _check(self) -> None:
         if not self.handlers:

@@ -1,10 +1,9 @@
 """A handler: a function and its options for one queue, checked before anything is received."""
 
 import inspect
-import math
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import CodeType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
@@ -18,13 +17,14 @@ from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced, check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement
+from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, UnreadableContent, text_of
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
+from forq_trio.worker.retries import RetryOption, RetryPolicies
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Delays = Sequence[float]
+OnUnreadable = Literal["dead", "retry"]
 Pool = Literal["process"]
 
 CallNext = Callable[[], Awaitable[object]]
@@ -52,7 +52,7 @@ class HandlerOptions(Struct, frozen=True):
     """The options of `Router.on`; see there."""
 
     concurrency: int = 10
-    retry: Delays | Mapping[type[Exception], Delays] | None = None
+    retry: RetryOption = None
     dead: tuple[type[Exception], ...] = ()
     lease: float | None = None
     timeout: float | None = None
@@ -60,6 +60,7 @@ class HandlerOptions(Struct, frozen=True):
     where: Wanted | None = None
     weight: float = 1
     pool: Pool | None = None
+    on_unreadable: OnUnreadable = "dead"
 
 
 class Handler(Generic[P, R]):
@@ -86,6 +87,10 @@ class Handler(Generic[P, R]):
         self.sends = sends
         self.around: list[list[Middleware]] = []
         self._check_options(check_queue)
+        try:
+            self.retries = RetryPolicies(options.retry)
+        except (TypeError, ValueError) as problem:
+            raise self.refuse(f"retry: {problem}") from None
         self.payload, self.takes_job = self._parameters()
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.name)
@@ -125,9 +130,7 @@ class Handler(Generic[P, R]):
         said = None
         if isinstance(result, BaseExceptionGroup):
             said = reason_in_words(result)
-            result = deciding(
-                causes_of(result), self.options.dead, lambda each: self._delays(each) is not None
-            )
+            result = deciding(causes_of(result), self.options.dead, self.retries.covers)
         if isinstance(result, Discard):
             return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
         if isinstance(result, DeadLetter):
@@ -137,35 +140,21 @@ class Handler(Generic[P, R]):
         if isinstance(result, Retry):
             reason = said or result.reason or "retry"
             if result.delay is not None:
-                return Settlement("nack", math.ceil(result.delay * 1_000), storable_reason(reason))
-            return self._retried(result, reason, job)
+                return self.retries.after_delay(result.delay, result, reason, job)
+            return self.retries.after(result, reason, job)
         if isinstance(result, BaseException):
             reason = said or reason_in_words(result)
             if isinstance(result, self.options.dead):
                 return Settlement("nack", reason=reason, final=True)
-            return self._retried(result, reason, job)
+            return self.retries.after(result, reason, job)
         return ACK
 
-    def retries(self) -> int | None:
-        """How many failures are tried again that have no list of their own by type; None if the queue decides."""
-        delays = self.options.retry
-        if isinstance(delays, Mapping):
-            delays = delays.get(Exception)
-        return None if delays is None else len(delays)
-
-    def _retried(self, error: BaseException, reason: str, job: Job) -> Settlement:
-        delays = self._delays(error)
-        if delays is None:
-            return Settlement("nack", reason=storable_reason(reason))
-        if job.attempt > len(delays):
+    def unreadable(self, error: Exception, job: Job) -> Settlement:
+        """The settlement of a job whose content cannot be read."""
+        reason = f"the content does not fit the handler's payload: {text_of(error)}"
+        if self.options.on_unreadable == "dead":
             return Settlement("nack", reason=storable_reason(reason), final=True)
-        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable_reason(reason))
-
-    def _delays(self, error: BaseException) -> Delays | None:
-        retry = self.options.retry
-        if not isinstance(retry, Mapping):
-            return retry
-        return next((retry[each] for each in type(error).__mro__ if each in retry), None)
+        return self.retries.after(UnreadableContent(reason), reason, job)
 
     def _check_options(self, check_queue: Callable[[str], object]) -> None:
         options = self.options
@@ -182,14 +171,9 @@ class Handler(Generic[P, R]):
         if options.timeout is not None:
             self._check_seconds("timeout", options.timeout, 0.001, limits.LEASE_MS_MAX / 1_000)
         self._check_seconds("weight", options.weight, 0.001, 1_000_000)
-        many = options.retry if isinstance(options.retry, Mapping) else {Exception: options.retry or ()}
-        for kind, delays in many.items():
-            self._check_types("retry", (kind,))
-            if isinstance(delays, (str, bytes)) or not isinstance(delays, Sequence):
-                raise self.refuse("retry: a list of seconds, or a mapping of exception types to such lists")
-            for seconds in delays:
-                self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
         self._check_types("dead", options.dead)
+        if options.on_unreadable not in get_args(OnUnreadable):
+            raise self.refuse(f"on_unreadable: 'dead' or 'retry', not {options.on_unreadable!r}")
         self._check_pool()
 
     def _check_pool(self) -> None:

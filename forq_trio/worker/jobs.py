@@ -7,10 +7,12 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
+from msgspec import Struct
 
+from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages.types import Delivery
-from forq_trio.worker.outcomes import LeaseLost
+from forq_trio.worker.outcomes import LeaseLost, Settlement
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -51,6 +53,26 @@ class HeldLease:
             self.run.scope.cancel()
 
 
+class JobAttempts(Struct, frozen=True, gc=False):
+    """How many attempts a message gets."""
+
+    last: float = math.inf  # the failure of this one is final
+    counted: float = math.inf  # so many by what the queue counts with now
+    enough: float = math.inf  # a policy with more than these has the queue told
+    queue: int = limits.ATTEMPTS_MAX_DEFAULT  # the queue's bound
+
+    def granted(self, attempt: int, policy: float) -> int | None:
+        """The bound that the nack of an attempt gives the message; None: what it has is enough for its policy.
+
+        policy: the attempts by its policy, math.inf if that decides each time.
+        """
+        wanted = attempt + self.queue if math.isinf(policy) else policy
+        return min(int(wanted), limits.MAX_ATTEMPTS_MAX) if wanted > self.enough else None
+
+
+UNBOUNDED = JobAttempts()
+
+
 class Job(Generic[StateT]):
     """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
 
@@ -63,7 +85,7 @@ class Job(Generic[StateT]):
         delivery: Delivery,
         ends_at: float,
         *,
-        last_attempt: bool = False,
+        attempts: JobAttempts = UNBOUNDED,
         shorten: "Shorten | None" = None,
         state: Any = None,
     ) -> None:
@@ -82,8 +104,7 @@ class Job(Generic[StateT]):
         self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
         self.state: StateT = state
         """What the lifespan of the application yielded; None without one, and in a process of a handler."""
-        self.last_attempt = last_attempt
-        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        self.attempts = attempts
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
@@ -92,6 +113,11 @@ class Job(Generic[StateT]):
         """Its members for another process, which neither extends the lease nor has the state."""
         lease = HeldLease(self.lease.ends_at, self.lease.until, None)
         return vars(self) | {"lease": lease, "state": None}
+
+    @property
+    def last_attempt(self) -> bool:
+        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        return self.attempt >= self.attempts.last
 
     @property
     def seconds_left(self) -> float:
@@ -135,6 +161,13 @@ class Job(Generic[StateT]):
                 self.queue,
                 self.id,
             )
+
+
+def is_last(settlement: Settlement, job: Job) -> bool:
+    """Whether the message fails for good with this settlement, as far as its worker knows."""
+    if settlement.what != "nack":
+        return False
+    return settlement.final or job.attempt >= (settlement.max_attempts or job.attempts.counted)
 
 
 Shorten = Callable[[Job, float], Awaitable[None]]

@@ -11,9 +11,8 @@ its own for each would cost as much again. While one waits, other tasks take the
 """
 
 import logging
-import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -26,11 +25,12 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.jobs import Job, Run
+from forq_trio.worker.jobs import Job, Run, is_last
 from forq_trio.worker.leases import JobLeases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of
 from forq_trio.worker.program_end import ProgramEnds, end_of_program
 from forq_trio.worker.results import causes_of, plain, reason_in_words
+from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
@@ -57,23 +57,22 @@ class QueueStats(Struct):
         """Messages that left a slot."""
         return self.handled + self.failed + self.discarded + self.dead + self.lost
 
-    def count(self, settlement: Settlement, messages: int) -> None:
-        """Count messages that were settled."""
-        match settlement:
-            case Settlement(what="ack"):
+    def count(self, what: str, messages: int, dead: int) -> None:
+        """Count messages that were settled in this way. dead: how many of them failed for good."""
+        match what:
+            case "ack":
                 self.handled += messages
-            case Settlement(what="discard"):
+            case "discard":
                 self.discarded += messages
-            case Settlement(what="nack", final=True):
-                self.dead += messages
-            case Settlement(what="nack"):
-                self.failed += messages
+            case "nack":
+                self.dead += dead
+                self.failed += messages - dead
 
 
 class QueueLoop:
     """Runs the handler of one queue.
 
-    lease_ms, attempts_max: the queue's. tries_max: how often the handler's retries allow a message. None: no bound.
+    lease_ms: the queue's. bounds: on the attempts of its messages.
     """
 
     def __init__(
@@ -85,16 +84,14 @@ class QueueLoop:
         calls: HandlerCalls,
         *,
         lease_ms: int,
-        attempts_max: int | None,
-        tries_max: int | None = None,
+        bounds: AttemptBounds,
     ) -> None:
         self.handler = handler
         self.stats = stats
         self.leases = JobLeases(source, handler.queue, lease_ms)
         self._source = source
         self._slots = slots
-        self._attempts_max = math.inf if attempts_max is None else attempts_max
-        self._tries_max = math.inf if tries_max is None else tries_max
+        self._bounds = bounds
         self._calls = calls
         self._claiming = anyio.CancelScope()
         self._ready: deque[list[Job]] = deque()  # claimed, and not begun: the jobs of one slot each
@@ -194,16 +191,11 @@ class QueueLoop:
                 self.queue,
                 each,
                 ends_at,
-                last_attempt=each.attempts >= self._attempts_of(each),
+                attempts=self._bounds.of(each.max_attempts),
                 shorten=self.leases.shorten,
             )
             for each in deliveries
         ]
-
-    def _attempts_of(self, delivery: Delivery) -> float:
-        """How often a message may be tried: the smaller of its own bound (or the queue's) and the handler's."""
-        own = self._attempts_max if delivery.max_attempts is None else delivery.max_attempts
-        return min(own, self._tries_max)
 
     async def _take_on(self, jobs: list[Job]) -> None:
         """Have claimed jobs handled.
@@ -282,7 +274,7 @@ class QueueLoop:
         self._failed(ProgramEnds(error))
 
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
-        """The jobs whose contents fit, with their payloads. The others become dead letters."""
+        """The jobs whose contents fit, with their payloads. The others have failed."""
         readable: list[Job] = []
         payloads: list[Any] = []
         for job in jobs:
@@ -290,9 +282,10 @@ class QueueLoop:
                 payloads.append(self.handler.payload.decode(job.content))
                 readable.append(job)
             except Exception as error:
-                reason = storable_reason(f"the content does not fit the handler's payload: {text_of(error)}")
-                logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
-                self._settler.settle(job, Settlement("nack", reason=reason, final=True))
+                settlement = self.handler.unreadable(error, job)
+                what = "is a dead letter" if is_last(settlement, job) else "is tried again"
+                logger.error("%s: message %s %s: %s", self.queue, job.id, what, settlement.reason)
+                self._settler.settle(job, settlement)
         return readable, payloads
 
     def _interruption(self, run: Run) -> object:
@@ -307,16 +300,22 @@ class QueueLoop:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
         result = plain(result)
+        results = self.handler.results(result, len(jobs))
+        settled = [
+            (job, None if job.lost else self._settlement(each, job))
+            for job, each in zip(jobs, results, strict=True)
+        ]
         if isinstance(result, BaseException):
-            self._log(jobs[0], result, final=self._settlement(result, jobs[0]).final)
-        for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
-            if job.lost:
+            first, settlement = settled[0]
+            self._log(first, result, last=settlement is not None and is_last(settlement, first))
+        for job, settlement in settled:
+            if settlement is None:
                 self._note_lost(job)
                 self._end([job])
             else:
-                self._settler.settle(job, self._settlement(each, job))
+                self._settler.settle(job, settlement)
 
-    def _log(self, first: Job, result: BaseException, *, final: bool) -> None:
+    def _log(self, first: Job, result: BaseException, *, last: bool) -> None:
         if isinstance(result, Discard):
             logger.warning(
                 "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
@@ -327,7 +326,7 @@ class QueueLoop:
                 self.queue,
                 first.attempt,
                 first.id,
-                ", and is the last" if final else "",
+                ", and is the last" if last else "",
                 reason_in_words(result),
                 frames_of(causes_of(result)[0]) or frames_of(result),
             )
@@ -337,11 +336,12 @@ class QueueLoop:
             return RELEASE
         return self.handler.settlement(result, job)
 
-    def _settled(self, settlement: Settlement, jobs: list[Job], current: set[str]) -> None:
+    def _settled(self, settlement: Settlement, jobs: list[Job], current: Mapping[str, bool]) -> None:
         refused = [job for job in jobs if job.receipt not in current]
         for job in refused:
             self._note_lost(job)
-        self.stats.count(settlement, len(jobs) - len(refused))
+        dead = sum(current[job.receipt] for job in jobs if job.receipt in current)
+        self.stats.count(settlement.what, len(jobs) - len(refused), dead)
         self._end(jobs)
 
     def _note_lost(self, job: Job) -> None:

@@ -1,20 +1,21 @@
 """A router: handlers that are written in a module of their own, and included by a Worker, which is one itself."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.where import Wanted
 from forq_trio.worker.handlers import (
-    Delays,
     Handler,
     HandlerOptions,
     Middleware,
+    OnUnreadable,
     Pool,
     SendingWorker,
     WorkerSetupError,
 )
+from forq_trio.worker.retries import RetryOption
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +37,7 @@ class Router:
         queue: str,
         *,
         concurrency: int = 10,
-        retry: Delays | Mapping[type[Exception], Delays] | None = None,
+        retry: RetryOption = None,
         dead: type[Exception] | tuple[type[Exception], ...] = (),
         lease: float | None = None,
         timeout: float | None = None,
@@ -44,20 +45,24 @@ class Router:
         where: Wanted | None = None,
         weight: float = 1,
         pool: Pool | None = None,
+        on_unreadable: OnUnreadable = "dead",
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
-        The annotation of its first parameter says how contents are read; a message whose content does not fit becomes a
-        dead letter at once. A plain `def` runs in a thread.
+        The annotation of its first parameter says how contents are read. A plain `def` runs in a thread.
 
-        concurrency: how many run at once (1-1,000). retry: the seconds to wait after each failed attempt; the failure
-        after the last wait is final. It may also be such a list for each exception type. None, or a type without a
-        list: the queue's back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that
-        are final at once. lease: seconds, None for the queue's lease; it is extended while the handler runs. timeout:
-        seconds after which the handler is cancelled and the attempt has failed. batch: the handler takes a list of at
-        most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
-        values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`. pool: "process" runs a
-        plain `def` in processes, at most `concurrency` of them, which are killed where a handler is cancelled.
+        concurrency: how many run at once (1-1,000). retry: a `Backoff`; or the delays after each failed attempt, of
+        which the failure after the last one is final; or a function of the attempt (from 1) and its error, which
+        returns a delay, or None for no more attempts; or one of these for each exception type (the nearest class of an
+        error counts), None for types that are final. It says how many attempts a message gets, whatever its queue says.
+        None, or a type without one: the queue's back-off and attempts. dead: exceptions that are final at once. lease:
+        seconds, None for the queue's lease; it is extended while the handler runs. timeout: seconds after which the
+        handler is cancelled and the attempt has failed. batch: the handler takes a list of at most this many payloads
+        (1-100), and a list of jobs. where: it gets only messages whose attributes have these values, as in
+        `Broker.receive`. weight: the queue's share of the worker's `concurrency`. pool: "process" runs a plain `def` in
+        processes, at most `concurrency` of them, which are killed where a handler is cancelled. on_unreadable: a
+        message whose content does not fit becomes a dead letter at once, or has failed an attempt with
+        `UnreadableContent`.
 
         Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, for a second
         handler of the queue, and below an `include` of this router.
@@ -74,6 +79,7 @@ class Router:
             where=where,
             weight=weight,
             pool=pool,
+            on_unreadable=on_unreadable,
         )
 
         def register(function: Callable[P, R]) -> Handler[P, R]:

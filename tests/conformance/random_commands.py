@@ -222,6 +222,7 @@ settling = st.one_of(
         maybe(0, 1, 1_000, 70_000),
         maybe("", "broke"),
         final=st.sampled_from((False, False, False, True)),
+        max_attempts=maybe(1, 3, 9),
     ),
     st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(DiscardMessages, queues, stand_in_receipts.map(tuple), st.sampled_from(("no use", "broke"))),
