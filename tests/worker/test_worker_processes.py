@@ -203,10 +203,10 @@ def test_before_its_first_claim_a_worker_waits_for_its_source(monkeypatch: pytes
     seen: list[object] = []
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Away]:
+    async def opening() -> AsyncIterator[tuple[Any, Any]]:
         async with open_broker("memory:") as broker:
             sources.append(Away(broker, 2))
-            yield sources[0]
+            yield sources[0], sources[0]
 
     @app.on("q")
     async def handle(content: str) -> None:
