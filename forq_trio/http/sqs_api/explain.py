@@ -45,7 +45,8 @@ def explain(error: Exception) -> SqsError:
     shape = _SHAPES.get(type(error)) or _SHAPES.get(kind)
     headers = error.headers if isinstance(error, HttpError) else ()
     if isinstance(error, LockedOut):
-        return SqsError(THROTTLED, "Too many requests of this address had wrong keys.", headers)
+        text = "Too many requests of this address had wrong keys or signatures. A right one passes at once."
+        return SqsError(THROTTLED, text, headers)
     if shape is None and issubclass(kind, errors.ForqError):
         if kind.status == 503:
             return SqsError(UNAVAILABLE, str(error), _RETRY)

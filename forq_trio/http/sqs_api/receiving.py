@@ -124,6 +124,7 @@ class SqsReceiving:
         """The attributes of the system that were asked for, and that the message has. source: where it came from."""
         if not names:
             return {}
+        alone = delivery.id if queue.is_fifo else None  # another API sends without a group: each is one of its own
         extra = extra_of(delivery)
         sender = sender_of(delivery, self._sender_key) if _SENDER in names else None
         found: dict[str, str | None] = {
@@ -132,8 +133,8 @@ class SqsReceiving:
             "ApproximateReceiveCount": str(delivery.attempts),
             "ApproximateFirstReceiveTimestamp": str(delivery.first_received_at),
             "SequenceNumber": sequence_text(delivery.sequence) if queue.is_fifo else None,
-            "MessageDeduplicationId": extra.deduplication_id,
-            "MessageGroupId": delivery.group,
+            "MessageDeduplicationId": extra.deduplication_id or alone,
+            "MessageGroupId": delivery.group or alone,
             "AWSTraceHeader": extra.trace_header,
             SOURCE: source,
         }

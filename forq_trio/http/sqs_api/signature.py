@@ -159,7 +159,9 @@ def check_time(signature: Signature, now_seconds: float) -> None:
         raise _incomplete("The day of the credential is not that of X-Amz-Date.")
     late = SKEW_SECONDS_MAX if signature.expires_seconds is None else signature.expires_seconds
     if not -SKEW_SECONDS_MAX <= now_seconds - signed_at <= late:
-        raise SqsError(EXPIRED_SIGNATURE, f"The signature of {signature.time} is not valid now.")
+        now = datetime.fromtimestamp(now_seconds, UTC).strftime("%Y%m%dT%H%M%SZ")
+        text = f"The signature of {signature.time} is not valid now: the clock of this server says {now}."
+        raise SqsError(EXPIRED_SIGNATURE, text)
 
 
 @lru_cache(_TIMES_CACHED_MAX)

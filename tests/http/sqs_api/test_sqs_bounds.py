@@ -201,6 +201,7 @@ def test_headers_that_are_repeated_or_not_signed(server, url, name, header, stat
 
 def test_who_is_locked_out_is_told_for_how_long() -> None:
     error = explain(LockedOut(59.9))
+    assert "A right one passes" in error.message
     assert (error.shape.status, error.headers) == (403, ((b"retry-after", b"60"),))
     assert "59" not in error.message
 

@@ -183,6 +183,19 @@ def test_the_name_of_a_deleted_queue_is_free_at_once(sqs, url, name) -> None:
     assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "77"}
 
 
+@row("a deleted dead-letter queue")
+def test_the_next_dead_letter_makes_a_deleted_queue_again(sqs, name) -> None:
+    source, target, _ = dead_letters(sqs, name, VisibilityTimeout="0")
+    sqs.delete_queue(QueueUrl=target)
+    sqs.send_message(QueueUrl=source, MessageBody="x")
+    assert bodies(receive(sqs, source)) == ["x"]
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while target not in sqs.list_queues(QueueNamePrefix=name)["QueueUrls"]:
+        assert time.monotonic() < until
+    assert attributes(sqs, target, "VisibilityTimeout") == {"VisibilityTimeout": "300"}
+    assert bodies(receive(sqs, target)) == ["x"]
+
+
 @row("ReceiveRequestAttemptId")
 async def test_attempts_are_remembered_by_the_process() -> None:
     async with memory_system() as system:

@@ -24,6 +24,17 @@ def test_one_receive_may_have_several_of_a_group_and_the_next_none(sqs, fifo) ->
     assert bodies(receive(sqs, fifo)) == ["c"]
 
 
+def test_a_message_that_another_api_sent_without_a_group_is_a_group_of_its_own(sqs, api, fifo) -> None:
+    queue = fifo.rpartition("/")[2]
+    for content in ("a", "b"):
+        assert api.post(f"/api/v1/queues/{queue}/messages", json={"content": content}).is_success
+    first, second = receive(sqs, fifo, 1), receive(sqs, fifo, 1, AttributeNames=["All"])
+    assert bodies([*first, *second]) == ["a", "b"]
+    (message,) = second
+    of_group = {"MessageGroupId": message["MessageId"], "MessageDeduplicationId": message["MessageId"]}
+    assert of_group.items() <= message["Attributes"].items()
+
+
 def test_sequence_numbers_grow(sqs, fifo) -> None:
     numbers = [send(sqs, fifo, f"{n}")["SequenceNumber"] for n in range(3)]
     assert all(len(each) == 20 for each in numbers)
