@@ -1,8 +1,8 @@
 """Who may send a request: the key of its signature (model/access/signing_keys.py), or the server's own secret.
 
 A gate sees a request before its body, and the signature is over the body, too. So the gate only looks for a signature
-of about now with a known key, and the endpoint checks it. Until then the request uses the share of its address; the
-endpoint gives it its rights before it does anything.
+of about now with a known key, and the endpoint checks it. Until then the request uses a share of its address and this
+key; the endpoint gives it its rights before it does anything.
 """
 
 from time import time
@@ -17,6 +17,7 @@ from forq_trio.http.sqs_api.errors import UNKNOWN_KEY, SqsError
 from forq_trio.http.sqs_api.signature import Signature, check_signature, check_time, region_of, signature_of
 from forq_trio.model.access.signing_keys import digest_start, signing_key
 from forq_trio.model.access.types import AccessToken, Scope
+from forq_trio.model.holders import Holder, HolderKind
 
 _OWN_SITE = (b"none", b"same-origin")
 ROOT_KEY_ID = "forq"
@@ -55,6 +56,8 @@ class SignatureGate:
             self._refuse(request, error)
         if found is None:
             self._refuse(request, _unknown_key())
+        # who knows the id of a key, as everybody does that of the secret, uses up no share of other keys
+        request.holder = Holder(HolderKind.ADDRESS, f"{request.holder.name} {signature.terms.key_id}")
 
     def verify(self, request: Request, body_hash: str) -> str:
         signature: Signature = request.noted

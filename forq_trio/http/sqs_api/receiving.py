@@ -124,7 +124,7 @@ class SqsReceiving:
         """The attributes of the system that were asked for, and that the message has. source: where it came from."""
         if not names:
             return {}
-        alone = delivery.id if queue.is_fifo else None  # another API sends without a group: each is one of its own
+        alone = delivery.id if queue.is_fifo else None  # sent by another API: a group of its own
         extra = extra_of(delivery)
         sender = sender_of(delivery, self._sender_key) if _SENDER in names else None
         found: dict[str, str | None] = {

@@ -68,9 +68,9 @@ class OpenConnections(Generic[ConnectionT]):
 
     def show(self, connection: ConnectionT, holder: Holder) -> bool:
         """A request of this holder arrived on the connection; False when the holder has too many connections."""
-        before = self._holders[connection]
-        if holder.kind is HolderKind.ADDRESS or holder == before:
-            return True
+        before = self._holders.get(connection)
+        if before is None or holder.kind is HolderKind.ADDRESS or holder == before:
+            return True  # None: it has ended meanwhile
         self._leave(connection)
         self._holders[connection] = holder
         return self.budget.change(holder, 1)

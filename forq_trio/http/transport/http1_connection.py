@@ -60,6 +60,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
 
     __slots__ = (
         "_admitted",
+        "_body_holder",
         "_closing",
         "_counted_body_bytes",
         "_exchange",
@@ -84,6 +85,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         self._stalls = False  # nothing has come since the last call of `finish_idle`
         self._holder: Holder | None = None  # whose connection it is
         self._admitted: Request | None = None  # whose body is arriving or being worked on
+        self._body_holder: Holder | None = None  # whose share it uses until it is answered
         self._counted_body_bytes = 0  # of that body
         self._exchange: Exchange | None = None
         self._unsent_bytes = 0
@@ -234,11 +236,12 @@ class Http1Connection(AbstractAsyncContextManager[None]):
             refused = self._admit(request)
             if refused is not None:
                 return refused
-            self._admitted = request
+            self._admitted, self._body_holder = request, request.holder
         received_bytes = self._parser.body_bytes_received
         change_bytes = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        if not change_bytes or self._services.body_budget.change(request.holder, change_bytes):
+        assert self._body_holder is not None
+        if not change_bytes or self._services.body_budget.change(self._body_holder, change_bytes):
             return None
         return self._services.refuse(503, request.method, request.path, request.headers)
 
@@ -246,19 +249,27 @@ class Http1Connection(AbstractAsyncContextManager[None]):
         """The request that was admitted is answered or refused."""
         if self._admitted is not None:
             if self._counted_body_bytes:
-                self._services.body_budget.change(self._admitted.holder, -self._counted_body_bytes)
+                assert self._body_holder is not None
+                self._services.body_budget.change(self._body_holder, -self._counted_body_bytes)
                 self._counted_body_bytes = 0
             self._admitted = None
 
     def _admit(self, request: Request) -> Response | None:
         """The answer that refuses a request, None if it may be worked on."""
         refused = self._services.judge(request)
-        if refused is None and request.holder != self._holder:
-            self._holder = request.holder
-            if not self._socket.show(request.holder):
-                self._closing = True
-                return self._services.refuse(503, request.method, request.path, request.headers)
+        if refused is None and not self._show(request):
+            return self._services.refuse(503, request.method, request.path, request.headers)
         return refused
+
+    def _show(self, request: Request) -> bool:
+        """Note whose connection it is; False, and the connection ends, if the holder has too many."""
+        if request.holder == self._holder:
+            return True
+        self._holder = request.holder
+        has_share = self._socket.show(request.holder)
+        if not has_share:
+            self._closing = True
+        return has_share
 
     def _begin(self, request: Request, ending: bytes) -> None:
         """Work on a whole request."""
@@ -270,6 +281,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
             exchange.handler = RunningHandler(self._services, request, self._worked)
             response = exchange.handler.start()
             if response is None:
+                self._show(request)  # a handler that checks signatures knows now whose it is
                 return
             exchange.handler = None
         self._answer(exchange, response)
@@ -294,6 +306,7 @@ class Http1Connection(AbstractAsyncContextManager[None]):
 
     def _answer(self, exchange: Exchange, response: Response) -> None:
         services, request = self._services, exchange.request
+        self._show(request)
         if self._closing:
             exchange.ending = CLOSE
         asked = request.method, request.path, request.headers

@@ -25,6 +25,7 @@ from forq_trio.http.sqs_api.signature import (
 from forq_trio.http.throttle import Throttle
 from forq_trio.in_place import TaskRequired, run_until_paused
 from forq_trio.model import limits
+from forq_trio.model.holders import HolderKind
 
 NOW = datetime.datetime(2026, 3, 1, 12, 0, 0, tzinfo=datetime.UTC)
 KEY = Credentials("AK", "secret")
@@ -177,3 +178,17 @@ def test_a_signature_of_another_time_is_refused_before_the_body(monkeypatch: pyt
         gate(request)
     monkeypatch.setattr("forq_trio.http.sqs_api.access.time", NOW.timestamp)
     gate(request)
+
+
+def test_who_knows_the_id_of_a_key_uses_no_share_of_another_one(monkeypatch) -> None:
+    """Everybody knows the id of the secret: bodies that never end would take the share of all keys of an address."""
+    gate = SignatureGate("secret", None, KeyFailures(Throttle()))
+    monkeypatch.setattr(gate, "_find", lambda key_id: ("secret", None))
+    monkeypatch.setattr("forq_trio.http.sqs_api.access.time", NOW.timestamp)
+    one, other = signed(), signed()
+    authorization = other.headers[b"authorization"].replace(b"Credential=AK/", b"Credential=forq/")
+    other.headers = {**other.headers, b"authorization": authorization}
+    for request in (one, other):
+        gate(request)
+        assert request.holder.kind is HolderKind.ADDRESS
+    assert one.holder != other.holder

@@ -13,6 +13,7 @@ from forq_trio.http.transport.http2 import frames
 from forq_trio.in_place import require_task, runs_in_place
 from forq_trio.inbox import Tick
 from forq_trio.model import limits
+from forq_trio.model.holders import Holder, HolderKind
 from forq_trio.waiters import Call
 from support.passes import Passes
 from support.transport import Running, get, running
@@ -250,3 +251,24 @@ async def test_a_reset_stream_abandons_its_call(transport, writer):
     await client.send(frames.reset_frame(1, frames.CANCEL))
     await client.arrived()
     assert writer.calls[0].abandoned
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http/1.1", "http/2"])
+async def test_a_connection_belongs_to_whom_its_handler_finds_while_that_waits(writer: Writer, http2: bool):
+    """A long poll that is signed: until its answer it could be replaced as one without a key."""
+
+    async def signed(asked: Request) -> Response:
+        asked.holder = Holder(HolderKind.TOKEN, "one")
+        return await writer(asked)
+
+    async with running(signed, admit=admit) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + request() if http2 else get("/"))
+        await writer.until_calls(1)
+        assert transport.server.budgets["connections"].used == 1
+        writer.calls[0].resolve("a")
+        await writer.until_calls(2)
+        writer.calls[1].resolve("b")
+        await client.arrived()
+        assert transport.server.budgets["connections"].used == 1
+    assert transport.server.budgets["connections"].used == 0

@@ -164,6 +164,27 @@ async def test_a_token_leaves_something_to_others():
         assert transport.server.budgets["bodies"].refused == {Share.TOKEN: 1}
 
 
+async def test_a_handler_may_find_whose_a_request_is_and_its_body_is_given_back_as_it_was_counted():
+    """A signature is over the body, so it is checked behind it. Each such body stayed in the share of its address."""
+
+    async def signed(request: Request) -> Response:
+        request.holder = ONE
+        return Response(200)
+
+    config = TransportConfig(bodies_bytes_max=800_000)
+    async with running(signed, config) as transport:
+        client = await transport.connect()
+        for _ in range(4):
+            await client.send(post(BODY)[:-1])
+            await client.arrived()
+            await client.send(BODY[-1:])
+            assert (await client.answer()).status == 200
+        found = transport.server.budgets["bodies"]
+        assert (found.used, found.refused) == (0, {})
+        assert most(found, at_address("127.0.0.1")) == most(Budget(800_000), HERE)
+        assert most(found, ONE) == most(Budget(800_000), ONE)
+
+
 async def test_one_connection_leaves_something_to_others():
     """Whatever its key is: over HTTP/2 it has 250 bodies at once."""
     config = TransportConfig(bodies_bytes_max=800_000, body_bytes_max=20_000)

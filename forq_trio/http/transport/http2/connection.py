@@ -129,10 +129,7 @@ class Http2Connection:
         protocol, now = self._protocol, self._services.now()
         try:
             self._has_more = protocol.parse(now, full_portion=full_portion)
-            if protocol.bodies.latest != self._holder:
-                self._holder = protocol.bodies.latest
-                if not self._socket.show(self._holder):
-                    raise ConnectionFault(ENHANCE_YOUR_CALM)
+            self._show(protocol.bodies.latest)
         except ConnectionFault as fault:
             self._fail(fault)
         for stream in protocol.complete:
@@ -166,6 +163,13 @@ class Http2Connection:
         self._has_more, self._has_failed = False, True
         self._protocol.fail(fault.code)
 
+    def _show(self, holder: Holder) -> None:
+        """Note whose connection it is. Raises ConnectionFault if the holder has too many."""
+        if holder != self._holder:
+            self._holder = holder
+            if not self._socket.show(holder):
+                raise ConnectionFault(ENHANCE_YOUR_CALM)
+
     def _work(self, stream: Http2Stream) -> None:
         request = stream.request
         assert request is not None
@@ -173,6 +177,10 @@ class Http2Connection:
         self._working[stream] = None
         stream.handler = RunningHandler(self._services, request, partial(self._worked, stream))
         response = stream.handler.start()
+        try:
+            self._show(request.holder)  # a handler that checks signatures knows now whose it is
+        except ConnectionFault as fault:
+            self._fail(fault)
         if response is not None:
             self._worked(stream, response)
 
