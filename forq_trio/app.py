@@ -32,7 +32,7 @@ from forq_trio.http.forq_api.routes import forq_routes
 from forq_trio.http.message import Admit, Handler
 from forq_trio.http.rejections import counting_refusals, counting_refused_heads, counting_rejections
 from forq_trio.http.request_log import logging_refusals, logging_refused_heads, logging_requests
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.sqs_api import SqsAccount, answering_as_sqs, sqs_routes
 from forq_trio.http.throttle import Throttle
@@ -393,7 +393,7 @@ def _build_handler(config: Config, system: System, families: ReadFamilies) -> tu
             config.trust_proxy_headers,
         )
         routes += sqs_routes(system.broker, account, access if config.sqs_auth else None, answer_error)
-    router = Router(routes, answer_error)
+    router = HttpRouter(routes, answer_error)
     handler = counting_rejections(router, system.counters, error_body_start(ContentTooLarge))
     if sdk_is_set_up():
         handler = _traced(handler, system)

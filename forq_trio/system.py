@@ -417,6 +417,7 @@ async def open_broker(
         dlq_ttl_ms=check_range("dlq_ttl_hours", dlq_ttl_hours, 1, limits.TTL_HOURS_MAX) * limits.HOUR_MS,
         history=history,
         events=events,
+        in_process=True,
     )
     of_history = Retention(
         check_range("history_hours", history_hours, 1, limits.TTL_HOURS_MAX),

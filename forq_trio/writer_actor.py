@@ -53,6 +53,7 @@ from forq_trio.model.commands import (
     MoveBack,
     Nack,
     NackById,
+    Nacked,
     Noted,
     OutcomeT,
     Produce,
@@ -395,7 +396,8 @@ class WriterActor:
         for command, outcome in zip(batch.commands, outcomes, strict=True):
             if type(command) is Nack and isinstance(outcome, tuple | Deferred):
                 done = outcome.done if isinstance(outcome, Deferred) else outcome
-                self._counters.nack_reasons.add(batch.now_ms, command.queue, command.reason, done.count(True))
+                returned = len(done) - done.count(Nacked.REFUSED)
+                self._counters.nack_reasons.add(batch.now_ms, command.queue, command.reason, returned)
             elif type(command) is NackById and outcome is True:
                 self._counters.nack_reasons.add(batch.now_ms, command.queue, None, 1)
             elif type(command) is Publish and isinstance(outcome, Published):

@@ -1,6 +1,7 @@
 """What a message and a schedule can say, and what can be set for a queue."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any, get_type_hints
 
 import click
@@ -16,10 +17,26 @@ from forq_trio.model.messages.new_message import OPTIONS, Option
 from forq_trio.model.queues.setting_types import Setting
 from forq_trio.model.queues.setting_values import Defaults
 from forq_trio.model.queues.settings import SETTINGS
-from forq_trio.model.schedules.types import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule, Timing
+from forq_trio.schedules.times import NominalTimes
+from forq_trio.schedules.zones import change_between, local_of, zone_of
 from forq_trio.ui.settings_form import value_words
 
 SOURCE = "the declarations in forq_trio/model/messages, queues and schedules"
+WILDCARDS = ("*/20 * * * *", "0 * * * *")
+CLOCK_CHANGES = (
+    ("America/New_York", "2026-03-08", "10,50 2 * * *"),
+    ("America/New_York", "2026-11-01", "10,50 1 * * *"),
+    ("Europe/Berlin", "2026-03-29", "10,50 2 * * *"),
+    ("Europe/Berlin", "2026-10-25", "10,50 2 * * *"),
+    ("Australia/Lord_Howe", "2026-10-04", "5,25 2 * * *"),
+    ("Australia/Lord_Howe", "2026-04-05", "35,55 1 * * *"),
+    ("America/Santiago", "2026-09-06", "10,50 0 * * *"),
+    ("America/Santiago", "2026-04-05", "10,50 23 * * *"),
+    ("Africa/Casablanca", "2026-03-22", "10,50 2 * * *"),
+    ("Africa/Casablanca", "2026-02-15", "10,50 2 * * *"),
+)
+"""The changes of a year that is over, so that no law moves them: forward, then back, each with times that it meets."""
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -49,6 +66,13 @@ def _blocks() -> Iterator[str]:
     yield "## Members of a schedule"
     yield "[Schedules](../schedules.md) explains them; the options are those of `forq schedule add`."
     yield table(["member", "option", "meaning", "without it"], _of_schedules())
+    yield "## Where the clocks change"
+    yield (
+        "Both changes of 2026 in five zones, with the [rule](../schedules.md#time-zones-and-changes-of-the-clocks) "
+        "for each: what runs within 70 minutes of the change, as the clocks show it. The slash is the change."
+    )
+    heads = ["time zone", "the clocks go", *map(code, WILDCARDS), "fixed times", "run"]
+    yield table(heads, [_of_clock_change(*change) for change in CLOCK_CHANGES])
 
 
 def _of_schedules() -> Iterator[list[str]]:
@@ -73,6 +97,32 @@ def _of_schedules() -> Iterator[list[str]]:
             with_code(_sentence(says)),
             default,
         ]
+
+
+def _of_clock_change(time_zone: str, day: str, fixed: str) -> list[str]:
+    zone, midnight = zone_of(time_zone), datetime.fromisoformat(f"{day}T00:00Z")
+    low, high = (int((midnight + timedelta(days=days)).timestamp()) for days in (-1, 2))
+    change_ms = change_between(low, high, zone) * 1_000
+    before = local_of(change_ms - 1_000, zone) + timedelta(seconds=1)
+    runs = [_runs_beside(Timing(cron=each, time_zone=time_zone), change_ms) for each in (*WILDCARDS, fixed)]
+    clocks = f"{before:%Y-%m-%d %H:%M} → {local_of(change_ms, zone):%H:%M}"
+    return [time_zone, clocks, *runs[:-1], code(fixed), runs[-1]]
+
+
+def _runs_beside(timing: Timing, change_ms: int) -> str:
+    """What runs before and after a change, in the order in which it does."""
+    window_ms = 70 * limits.MINUTE_MS
+    runs = NominalTimes(timing, 0).between(
+        change_ms - window_ms - 1, change_ms + window_ms, limits.NEXT_RUNS_MAX
+    )
+    before, after = ([at for at in runs if (at < change_ms) is early] for early in (True, False))
+    return f"{_shown(timing, before)} / {_shown(timing, after)}"
+
+
+def _shown(timing: Timing, runs: Sequence[int]) -> str:
+    zone = zone_of(timing.time_zone)
+    words = [f"{local_of(at, zone):%H:%M}" + (f" + {at % 1_000} ms" if at % 1_000 else "") for at in runs]
+    return ", ".join(words) or "none"
 
 
 def _sentence(text: str) -> str:

@@ -14,8 +14,7 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
-from msgspec import json
-from workers import URL, Order, database
+from workers import URL, Order, database, pay
 
 from forq_trio import ForqClient, ForqError
 
@@ -88,7 +87,7 @@ class Shop(BaseHTTPRequestHandler):
         except (KeyError, ValueError):
             self._answer(422, "An order has a customer, an item and an amount.")
             return
-        self.client.produce("orders", json.encode(order).decode())  # on disk when this returns
+        pay.later_blocking(order)  # on disk when this returns
         self._back()
 
     def _back(self) -> None:

@@ -40,7 +40,7 @@ class BrokerBase(CommandMethods):
         self._writer = writer
         self._readers = readers
         self._clock = clock
-        self._timings = trio.Lock()  # one timing at a time: each step takes milliseconds of the loop
+        self._timings = trio.Lock()  # one timing at a time: each step keeps the loop busy
         self._backends = backends or Backends(writer, readers)
         self._check_texts = self._backends.own.check_message
         self.known = Known(writer, self._backends)

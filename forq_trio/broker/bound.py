@@ -22,6 +22,7 @@ from forq_trio.broker.bound_commands import (
     TableSettlement,
     not_possible,
     refusal_of,
+    table_outcome,
 )
 from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.broker.parts import ItemT
@@ -218,9 +219,7 @@ class BoundQueues:
         if settlement.event:
             number = sum(result.ok for result in done)
             self._count(Event(settlement.event, queue, number, settlement.reason))
-        outcomes = {
-            result.receipt: result.ok if result.lease_until is None else result.lease_until for result in done
-        }
+        outcomes = {result.receipt: table_outcome(result) for result in done}
         return tuple([outcomes[text] for text in texts])
 
     # Reads

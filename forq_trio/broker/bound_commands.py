@@ -45,7 +45,12 @@ SETTLEMENTS: dict[type[Command[Any]], TableSettlement] = {
     commands.Ack: TableSettlement(lambda tables, table, receipts, _: tables.ack(table, receipts), ACKED),
     commands.Nack: TableSettlement(
         lambda tables, table, receipts, nack: tables.nack(
-            table, receipts, delay_ms=nack.delay_ms, reason=nack.reason, final=nack.final
+            table,
+            receipts,
+            delay_ms=nack.delay_ms,
+            reason=nack.reason,
+            final=nack.final,
+            max_attempts=nack.max_attempts,
         ),
         NACKED,
     ),
@@ -62,6 +67,14 @@ SETTLEMENTS: dict[type[Command[Any]], TableSettlement] = {
         RELEASED,
     ),
 }
+
+
+def table_outcome(result: ReceiptResult) -> bool | int:
+    """The outcome of a command for a receipt that was settled on a table."""
+    if result.failed:
+        return commands.Nacked.FAILED
+    return result.ok if result.lease_until is None else result.lease_until
+
 
 _WITHOUT_RECEIPT = "a settlement without a receipt"
 _NAMES: dict[type[Command[Any]], str] = {

@@ -8,7 +8,7 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
-from forq_trio.model.commands import Command, RedrivePolicy
+from forq_trio.model.commands import Command, Nacked, RedrivePolicy
 from forq_trio.model.errors import MalformedReceipt, MessageNotFound, OutOfRange, ReceiptNotCurrent
 from forq_trio.model.messages.methods import MessageMethods
 from forq_trio.model.messages.receipts import (
@@ -30,9 +30,10 @@ from forq_trio.model.messages.types import (
 from forq_trio.model.messages.where import Wanted, where_of
 
 Outcome = bool | int | None
-"""The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease."""
+"""The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease; of `nack` a
+`Nacked`."""
 
-OutcomeT = TypeVar("OutcomeT", bool, int | None)
+OutcomeT = TypeVar("OutcomeT", bool, int | None, Nacked)
 
 
 class Receives(SettlementMethods, MessageMethods, BrokerBase):
@@ -97,13 +98,20 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         reason: str | None,
         *,
         final: bool,
+        max_attempts: int | None,
     ) -> list[ReceiptResult]:
         if delay_ms is not None:
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
             check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
+        if max_attempts is not None:
+            check_range("max_attempts", max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
         return await self._settle(
-            queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason, final=final)
+            queue,
+            receipts,
+            lambda known: commands.Nack(
+                queue, known, delay_ms, reason, final=final, max_attempts=max_attempts
+            ),
         )
 
     async def _discard_all(
@@ -171,7 +179,8 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
             _check_settled(await backend.execute(commands.NackById(queue, message_id, token)))
         else:
             command = commands.Nack(queue, (backend.parse_receipt(receipt),), message_id=message_id)
-            _check_settled(*await backend.execute(command))
+            (nacked,) = await backend.execute(command)
+            _check_settled(nacked is not Nacked.REFUSED)
 
     async def _settle(
         self,
@@ -207,6 +216,8 @@ def _parse(backend: QueueBackend, receipt: str) -> Receipt | None:
 
 
 def _result(receipt: str, outcome: Outcome) -> ReceiptResult:
-    if outcome is False or outcome is None:
+    if outcome is False or outcome is None or outcome is Nacked.REFUSED:
         return refused(receipt, ReceiptNotCurrent())
-    return ReceiptResult(receipt, True, None if outcome is True else outcome)
+    if outcome is True or isinstance(outcome, Nacked):
+        return ReceiptResult(receipt, True, failed=outcome is Nacked.FAILED)
+    return ReceiptResult(receipt, True, outcome)

@@ -51,9 +51,12 @@ class ScheduleCalls(ScheduleMethods, BrokerBase):
         if found is None:
             raise ScheduleNotFound
         schedule, latest = found
-        next_run = schedule.next_run
-        behind = self._clock.now_ms() if next_run is None else next_run - 1
-        coming = NominalTimes(schedule, schedule.made_at).next(behind, limits.NEXT_RUNS_DEFAULT)
+        times = NominalTimes(schedule, schedule.made_at)
+        if schedule.next_run is None:
+            coming = times.next(self._clock.now_ms(), limits.NEXT_RUNS_DEFAULT)
+        else:
+            later = times.next(schedule.next_run, limits.NEXT_RUNS_DEFAULT - 1)
+            coming = [times.described(schedule.next_run), *later]
         return ScheduleDetails(schedule, tuple(coming), latest)
 
     async def schedules(
@@ -73,7 +76,7 @@ class ScheduleCalls(ScheduleMethods, BrokerBase):
         runs = NominalTimes(timing, behind)
         found: list[NextRun] = []
         while len(found) < count:
-            async with self._timings:  # the rarest one takes about a millisecond
+            async with self._timings:
                 following = runs.next(behind, 1)
             if not following:
                 break

@@ -16,6 +16,7 @@ from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
+from forq_trio.model.limits import REASON_LENGTH_MAX
 from forq_trio.model.messages.attributes import described
 from forq_trio.model.messages.types import MessageInfo
 
@@ -25,8 +26,8 @@ _LISTED = (
     Column("age", CellKind.NUMBER, spare=6),
     Column("from", CellKind.TEXT, spare=3),
     Column("attempts", CellKind.NUMBER, spare=2),
-    Column("reason", CellKind.TEXT, spare=5),
-    Column("last error", CellKind.TEXT, least=22),  # beside the id at 60 columns
+    Column("reason", spare=5),
+    Column("last error", CellKind.VERDICT, least=22),  # beside the id at 60 columns
     Column("content", CellKind.TEXT, spare=4),
 )
 _SHOWN = (
@@ -82,9 +83,15 @@ def _row(message: MessageInfo) -> tuple[object, ...]:
         message.source_queue or "-",
         "-" if message.source_attempts is None else message.source_attempts,
         message.failure_reason or "-",
-        one_line(message.last_error or "-", PREVIEW_LENGTH_MAX),
+        one_line(_last_error(message), REASON_LENGTH_MAX),
         one_line(message.content, PREVIEW_LENGTH_MAX),
     )
+
+
+def _last_error(message: MessageInfo) -> str:
+    """Why its latest attempt failed. An attempt whose lease ended has no error of its own, but a failure."""
+    latest = message.failures[-1].reason if message.failures else None
+    return latest or message.last_error or "-"
 
 
 @dead.command(short_help="Show one, and how it failed.")

@@ -1,6 +1,5 @@
 """`forq events`: what happened to messages, and what happens now."""
 
-import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
@@ -12,7 +11,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import echo, on_terminal, one_line, print_json, visible
+from forq_trio.cli.output import echo, on_terminal, one_line, print_json, terminal_width, visible, wrapped
 from forq_trio.cli.tables import shortened
 from forq_trio.model import durations
 from forq_trio.model.limits import LOG_PAGE_DEFAULT, REASON_LENGTH_MAX, WAIT_MS_MAX
@@ -20,6 +19,8 @@ from forq_trio.model.logs.events import EventKind, MessageEvent
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
+
+_INDENT = "  "
 
 
 @click.command()
@@ -48,7 +49,8 @@ def events(
 
     \f
     A line has the time, the kind, the queue and the sequence number of the message, and what there is of its attempt,
-    duration, target and reason (on a terminal cut to its width): see [the kinds of events](docs/reference/events.md).
+    duration, target and reason (on a terminal below it, where it is long): see
+    [the kinds of events](docs/reference/events.md).
     Ctrl-C ends `--follow` with exit code 0. Without an event it is 5.
     """
     found = False
@@ -87,15 +89,17 @@ def _read(
 
 
 def _line(event: MessageEvent) -> str:
-    """An event as a line. On a terminal it fits, with the queue's name cut in the middle where it is long."""
-    line = _words(event, event.queue)
-    if not on_terminal():
+    """An event as a line. On a terminal it fits: the queue's name is cut in the middle, a long reason is below it."""
+    words, reason = _words(event, event.queue), one_line(event.reason or "", REASON_LENGTH_MAX)
+    line = f"{words} {reason}".rstrip()
+    width = terminal_width() - 1
+    if not on_terminal() or len(visible(line)) <= width:
         return line
-    width = shutil.get_terminal_size().columns - 1
-    if len(line) > width:
-        line = _words(event, shortened(event.queue, width // 3))
-    line = visible(line)
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    if len(words) > width:
+        words = visible(_words(event, shortened(event.queue, width // 3)))
+        words = words if len(words) <= width else f"{words[: width - 1]}…"
+    below = wrapped(visible(reason), width - len(_INDENT)) if reason else []
+    return "\n".join((words, *(_INDENT + each for each in below)))
 
 
 def _words(event: MessageEvent, queue: str) -> str:
@@ -107,6 +111,4 @@ def _words(event: MessageEvent, queue: str) -> str:
         words.append(f"after {durations.about(event.duration_ms)}")
     if event.target is not None:
         words.append(f"to {event.target}")
-    if event.reason is not None:
-        words.append(one_line(event.reason, REASON_LENGTH_MAX))
     return " ".join(words)

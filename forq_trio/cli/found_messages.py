@@ -4,7 +4,7 @@ from collections.abc import Sequence, Set
 from datetime import datetime
 
 from forq_trio.cli.attributes import type_of, value_of
-from forq_trio.cli.output import echo
+from forq_trio.cli.output import echo, on_terminal, terminal_width, visible, wrapped
 from forq_trio.model.dead_letters.searches import DeadLetterPage
 from forq_trio.model.logs.history import FinishedMessage, FinishedPage
 from forq_trio.model.messages.attributes import described
@@ -44,8 +44,10 @@ def print_message(
 
 
 def print_line(label: str, value: str) -> None:
-    """Print a member of a message."""
-    echo(f"{label:<16} {value}")
+    """Print a member of a message; on a terminal in as many lines as it takes, one below the other."""
+    head = f"{label:<16} "
+    lines = wrapped(visible(value), terminal_width() - len(head)) if on_terminal() else [value]
+    echo("\n".join((head + lines[0], *(" " * len(head) + line for line in lines[1:]))))
 
 
 def moment(ms: int) -> str:

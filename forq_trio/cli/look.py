@@ -19,7 +19,7 @@ _LISTED = (
     Column("queue", CellKind.NAME),
     *(Column(name, CellKind.NUMBER, _SPARE.get(name)) for name in _COUNTS),
     Column("paused", spare=1),  # its health says so, too
-    Column("health", CellKind.TEXT, least=30),
+    Column("health", CellKind.VERDICT, least=30),
 )
 _PEEKED = (
     Column("sequence", CellKind.NUMBER, spare=3),

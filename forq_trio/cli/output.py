@@ -2,9 +2,10 @@
 
 Data goes to stdout; progress, hints and errors go to stderr. A pipe or file gets the text unchanged, as UTF-8:
 `click.echo` would remove escape sequences there, which may be part of a content. On a terminal all control characters
-are spelled out.
+are spelled out, and lines on stderr are broken between words.
 """
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if
 _CONTROL_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}
 """Control characters that JSON need not escape. U+009B, for example, begins a command of a terminal."""
 
+WRAPPED_WIDTH_MIN = 20
+"""Texts are broken into lines of this width, however narrow the terminal is."""
+
 
 def ago(at_ms: int) -> str:
     """The time since then (epoch ms), in words: "5 min"."""
@@ -36,7 +40,8 @@ def on_terminal() -> bool:
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print `text` and a line end, flushed: into a pipe or a file as it is, on a terminal as `visible` spells it."""
     if (sys.stderr if err else sys.stdout).isatty():
-        click.echo(visible(text), err=err, nl=nl)
+        spelled = visible(text)
+        click.echo("\n".join(wrapped(spelled, terminal_width())) if err else spelled, err=err, nl=nl)
     else:
         # An error may name an argument that is not UTF-8 and so has surrogates; a content never has them.
         click.echo(text.encode(errors="backslashreplace" if err else "strict"), err=err, nl=nl)
@@ -86,6 +91,31 @@ def members(value: msgspec.Struct) -> dict[str, Any]:
 def visible(text: str) -> str:
     """`text` with control characters spelled out, so that a message cannot command the terminal."""
     return text.translate(_CONTROL)
+
+
+def terminal_width() -> int:
+    """How many cells a line of the terminal has."""
+    return shutil.get_terminal_size().columns
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` cells of the terminal, broken between words where there are any."""
+    if len(text) * (1 if text.isascii() else 2) <= width:  # without rich, whose import takes a while
+        return text.split("\n")
+    from rich.cells import cell_len, chop_cells
+
+    width = max(width, WRAPPED_WIDTH_MIN)
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line, *words = paragraph.split(" ")
+        for word in words:
+            if cell_len(line) + 1 + cell_len(word) <= width:
+                line = f"{line} {word}"
+            else:
+                lines += chop_cells(line, width)
+                line = word
+        lines += chop_cells(line, width) or [""]
+    return lines
 
 
 def one_line(text: str, length_max: int) -> str:

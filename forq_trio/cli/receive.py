@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from forq_trio.cli.options import duration_option, json_option, url_option, wher
 from forq_trio.cli.output import ago, echo, echo_styled, on_terminal, print_json, styled
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
-from forq_trio.model.errors import ForqError, ForqUnreachable
+from forq_trio.model.errors import ForqError, ForqUnreachable, ServiceError
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 from forq_trio.model.messages.attributes import described
 from forq_trio.model.messages.types import Delivery
@@ -80,8 +81,11 @@ def receive(
     left = max_messages if max_messages or follow else 1
     printed = 0
     code = Exit.OK
-    with connect(url, retry_seconds=_OUTLIVE_SECONDS if follow else RETRY_SECONDS) as client:
-        claim = partial(client.receive, queue, lease_ms=lease_ms, shuffle=shuffle, where=where or None)
+    with (
+        connect(url, retry_seconds=_OUTLIVE_SECONDS if follow else RETRY_SECONDS) as client,
+        connect(url) if follow else nullcontext(client) as asking,  # it says soon that the server is away
+    ):
+        claim = partial(asking.receive, queue, lease_ms=lease_ms, shuffle=shuffle, where=where or None)
         for deliveries in _follow(claim, left) if follow else _poll(claim, left or 1, wait_ms):
             if not _hand_over(client, queue, deliveries, ack=ack, as_json=as_json):
                 code = Exit.FAILED
@@ -111,12 +115,16 @@ def _follow(claim: Claim, left: int | None) -> Iterator[list[Delivery]]:
     while left is None or left > 0:
         wanted = RECEIVE_BATCH_MAX if left is None else min(left, RECEIVE_BATCH_MAX)
         try:
-            deliveries = claim(max_messages=wanted, wait_ms=WAIT_MS_MAX)
-        except ForqUnreachable as problem:
+            deliveries = claim(max_messages=wanted, wait_ms=0 if retries else WAIT_MS_MAX)
+        except (ForqUnreachable, ServiceError) as problem:
             # It is safe to ask again: the server releases messages that it could not deliver.
-            retries = retries or Retries(_OUTLIVE_SECONDS)
-            _pause(retries, problem)
+            if retries is None:
+                retries = Retries(_OUTLIVE_SECONDS)
+                echo(f"forq: {problem}; trying again for {_OUTLIVE_SECONDS:g} s", err=True)
+            _sleep(retries.next_pause(), problem)
             continue
+        if retries is not None:
+            echo("forq: the server answers again", err=True)
         retries = None
         if deliveries:
             left = None if left is None else left - len(deliveries)
@@ -164,7 +172,11 @@ def _acknowledge(client: "ForqClient", queue: str, receipts: list[str]) -> int:
 
 def _pause(retries: Retries, problem: ForqUnreachable) -> None:
     """Wait before a retry after a broken answer; raises `problem` if that has gone on for too long."""
-    pause = retries.next_pause() if problem.sent else None
+    _sleep(retries.next_pause() if problem.sent else None, problem)
+
+
+def _sleep(pause: float | None, problem: ForqError) -> None:
+    """Wait before a retry; raises `problem` if there is to be none."""
     if pause is None:
         raise problem
     time.sleep(pause)

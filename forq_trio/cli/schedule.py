@@ -166,7 +166,7 @@ def show(name: str, runs: int, as_json: bool, url: str) -> None:
 def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
     """Show the next runs that a schedule would have, without making one.
 
-    It takes one of --cron, --every and --daily, and says where a clock change moves a run.
+    It takes one of --cron, --every and --daily, and says what a clock change does to a run.
 
     \f
     With `--json` an object for each: `at` (epoch ms), `local` and `note`. Without any run the exit code is 5.

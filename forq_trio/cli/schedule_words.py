@@ -10,7 +10,14 @@ from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import InvalidCron
 from forq_trio.model.messages.new_message import OPTIONS
-from forq_trio.model.schedules.types import ChangedSchedule, NextRun, SavedRun, Schedule, Timing
+from forq_trio.model.schedules.types import (
+    ChangedSchedule,
+    NextRun,
+    SavedRun,
+    Schedule,
+    Timing,
+    is_counted_in_part,
+)
 from forq_trio.telemetry.words import counted
 
 _TIMES = (Column("in", CellKind.NUMBER), Column("time"))
@@ -19,7 +26,7 @@ _RUNS = (
     Column("result"),
     Column("late", CellKind.NUMBER, spare=2),
     Column("message", spare=1),
-    Column("reason", CellKind.TEXT),
+    Column("reason", CellKind.VERDICT),
 )
 
 
@@ -107,6 +114,8 @@ def _run_row(run: SavedRun) -> tuple[object, ...]:
 
 def _result(run: SavedRun) -> str:
     words = run.result.replace("_", " ")
+    if is_counted_in_part(run):
+        return f"{words} (more than {counted(run.runs, 'run')})"
     return words if run.runs == 1 else f"{words} ({counted(run.runs, 'run')})"
 
 

@@ -6,7 +6,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.names import QUEUE
 from forq_trio.cli.options import CommandT, duration_option, json_option, url_option
 from forq_trio.cli.results import in_batches, report_results
-from forq_trio.model.limits import RECEIPTS_BATCH_MAX
+from forq_trio.model.limits import MAX_ATTEMPTS_MAX, RECEIPTS_BATCH_MAX
 
 
 def _receipts_of_a_queue(command: CommandT) -> CommandT:
@@ -36,6 +36,12 @@ def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
 @duration_option("--delay", "delay_ms", help="Ready again after this.  [default: a back-off by attempt]")
 @click.option("--reason", help="Stored as the messages' last error.")
 @click.option("--final", is_flag=True, help="They fail now, however many attempts are left.")
+@click.option(
+    "--max-attempts",
+    type=click.IntRange(1, MAX_ATTEMPTS_MAX),
+    metavar="NUMBER",
+    help="The messages' own bound on attempts from now on.  [default: it stays]",
+)
 @json_option
 @url_option
 def nack(
@@ -44,6 +50,7 @@ def nack(
     delay_ms: int | None,
     reason: str | None,
     final: bool,
+    max_attempts: int | None,
     as_json: bool,
     url: str,
 ) -> int:
@@ -56,9 +63,12 @@ def nack(
         results = in_batches(
             receipts,
             RECEIPTS_BATCH_MAX,
-            lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason, final=final),
+            lambda batch: client.nack(
+                queue, batch, delay_ms=delay_ms, reason=reason, final=final, max_attempts=max_attempts
+            ),
         )
-    return report_results(results, "nacked", as_json)
+    failed = sum(result.failed for result in results)
+    return report_results(results, f"nacked, {failed:,} for the last time" if failed else "nacked", as_json)
 
 
 @click.command()

@@ -9,19 +9,31 @@ which order its columns may be left out, and how much of a text has to be there.
 
 A line says what is missing. What space is left goes to names, then to the texts that are left out last. If even that is
 too wide, each row is shown as lines of a name and a value, and nothing is cut.
+
+A verdict or an error is read for its end as much as for its beginning. Where one would be cut, its column is shown
+below: each row is followed by its text, in as many lines as that takes, and the other columns have the space.
 """
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import inf
 from typing import NamedTuple, TypeVar
 
-from forq_trio.cli.output import echo, echo_styled, on_terminal, print_json, styled, visible
+from forq_trio.cli.output import (
+    echo,
+    echo_styled,
+    on_terminal,
+    print_json,
+    styled,
+    terminal_width,
+    visible,
+    wrapped,
+)
 
 TEXT_WIDTH_MIN = 10
 """What is at least shown of a text, and of a name."""
 _GAP = "  "
+_NOTHING = ("", "-")
 
 Cells = Sequence[str]
 FoundT = TypeVar("FoundT")
@@ -31,13 +43,17 @@ class CellKind(Enum):
     """How cells are shown.
 
     WHOLE: never cut. NUMBER: the same, flush right. TEXT: cut where there is no space. NAME: cut in the middle, once no
-    column can be left out any more.
+    column can be left out any more. VERDICT: a text that is shown below the rows where it would be cut.
     """
 
     WHOLE = 1
     NUMBER = 2
     TEXT = 3
     NAME = 4
+    VERDICT = 5
+
+
+_TEXTS = (CellKind.TEXT, CellKind.VERDICT)
 
 
 class Column(NamedTuple):
@@ -60,14 +76,25 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> 
         return
     cells = [[visible(cell) for cell in row] for row in cells]
     natural = [_width_of(texts) for texts in zip([column.name for column in columns], *cells, strict=True)]
-    shown = _layout(columns, natural, shutil.get_terminal_size().columns)
+    width = terminal_width()
+    shown = _layout(columns, natural, width)
+    below: list[int] = []
+    if shown is not None:
+        below = [place for place in shown if _is_cut_verdict(columns[place], shown[place], natural[place])]
+        shown = _layout(columns, natural, width, below) if below else shown
     if shown is None:
         _print_records([column.name for column in columns], cells)
         return
     echo_styled(styled(_line(columns, [column.name for column in columns], shown), bold=True))
+    for place in below:
+        echo_styled(styled(f"{_GAP}{columns[place].name}", bold=True))
     for row in cells:
         echo(_line(columns, row, shown))
-    missing = [column.name for place, column in enumerate(columns) if place not in shown]
+        for place in below:
+            if row[place] not in _NOTHING:
+                for line in wrapped(row[place], width - len(_GAP)):
+                    echo(f"{_GAP}{line}")
+    missing = [column.name for place, column in enumerate(columns) if place not in (*shown, *below)]
     if any(columns[place].kind is CellKind.NAME and width < natural[place] for place, width in shown.items()):
         missing.append("whole names")
     if missing:
@@ -101,18 +128,27 @@ def shortened(name: str, width: int) -> str:
     return f"{set_cell_size(name, width - 1 - end)}…{set_cell_size(name[::-1], end)[::-1]}"
 
 
-def _layout(columns: Sequence[Column], natural: Sequence[int], width: int) -> Mapping[int, int] | None:
-    """The width of each column that is shown, by its place; None if not even those fit that have to stay."""
+def _is_cut_verdict(column: Column, width: int, natural: int) -> bool:
+    return column.kind is CellKind.VERDICT and width < natural
+
+
+def _layout(
+    columns: Sequence[Column], natural: Sequence[int], width: int, below: Sequence[int] = ()
+) -> Mapping[int, int] | None:
+    """The width of each column that is shown, by its place; None if not even those fit that have to stay.
+
+    below: the places of columns that are shown below the rows.
+    """
     least = [
-        min(full, column.least) if column.kind is CellKind.TEXT else full
+        min(full, column.least) if column.kind in _TEXTS else full
         for column, full in zip(columns, natural, strict=True)
     ]
-    shown = list(range(len(columns)))
+    shown = [place for place in range(len(columns)) if place not in below]
     spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare is not None)
     while spare and _sum(least[place] for place in shown) > width:
         shown.remove(spare.pop(0)[1])
     names = [place for place in shown if columns[place].kind is CellKind.NAME]
-    texts = [place for place in shown if columns[place].kind is CellKind.TEXT]
+    texts = [place for place in shown if columns[place].kind in _TEXTS]
     for places in (names, texts):
         if _sum(least[place] for place in shown) > width:
             for place in places:

@@ -119,10 +119,11 @@ class ForqClient(
         reason: str | None,
         *,
         final: bool,
+        max_attempts: int | None,
     ) -> list[ReceiptResult]:
         if reason is not None:
             check_is_text("reason", reason)
-        wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final)
+        wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final, max_attempts)
         return self._settle(message_api.NACK_MESSAGES, queue, wanted)
 
     def _discard_all(

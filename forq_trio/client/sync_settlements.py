@@ -36,6 +36,7 @@ class Settlements(ABC):
         delay_ms: int | None = ...,
         reason: str | None = ...,
         final: bool = ...,
+        max_attempts: int | None = ...,
     ) -> ReceiptResult: ...
 
     @overload
@@ -47,6 +48,7 @@ class Settlements(ABC):
         delay_ms: int | None = ...,
         reason: str | None = ...,
         final: bool = ...,
+        max_attempts: int | None = ...,
     ) -> list[ReceiptResult]: ...
 
     def nack(
@@ -57,14 +59,17 @@ class Settlements(ABC):
         delay_ms: int | None = None,
         reason: str | None = None,
         final: bool = False,
+        max_attempts: int | None = None,
     ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
 
         A message whose attempts are used up fails instead and goes to the dead-letter queue; final: so it does now,
-        however many are left. Results like `ack`. Raises InvalidContent for a reason that UTF-8 cannot carry, and what
-        `ack` raises.
+        however many are left. max_attempts: its own bound from now on, instead of its queue's; None: it stays. Results
+        like `ack`, with `failed` where a message has failed. Raises InvalidContent for a reason that UTF-8 cannot
+        carry, and what `ack` raises.
         """
-        return outcome_of(receipts, self._nack_all(queue, receipts, delay_ms, reason, final=final))
+        results = self._nack_all(queue, receipts, delay_ms, reason, final=final, max_attempts=max_attempts)
+        return outcome_of(receipts, results)
 
     @overload
     def discard(self, queue: str, receipts: OneReceipt, *, reason: str) -> ReceiptResult: ...
@@ -123,6 +128,7 @@ class Settlements(ABC):
         reason: str | None,
         *,
         final: bool,
+        max_attempts: int | None,
     ) -> list[ReceiptResult]: ...
 
     @abstractmethod

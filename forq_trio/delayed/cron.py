@@ -98,8 +98,9 @@ class CronDailySchedule:
     """Ticks at the same local times of each day.
 
     If a change of the clocks skips a local time, the tick is at the first instant after the change; if the change
-    repeats it, at the first of the two. Raises ValueError for no hours or too many, hours with a time zone, an unknown
-    zone, an in_advance that is not 0 to 366 days, an interval of 0 or less.
+    repeats it, at the first of the two. Ticks that would be at one instant come a millisecond after each other. Raises
+    ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance that is not 0 to 366
+    days, an interval of 0 or less.
     """
 
     hours: tuple[time, ...]  # at least one; sorted, and each once
@@ -133,10 +134,14 @@ class CronDailySchedule:
         until = now + self.in_advance
         day = now.astimezone(self._zone).date() - timedelta(days=1)
         found: list[datetime] = []
+        last = EPOCH
         while True:
             for hour in self.hours:
                 at = instant_of(day, hour, self._zone)
-                if at <= now or (found and at <= found[-1]):  # two skipped times are one instant
+                if at <= last:  # two local times that are skipped are one instant
+                    at = last + MILLISECOND
+                last = at
+                if at <= now:
                     continue
                 if found and at > until:
                     return found

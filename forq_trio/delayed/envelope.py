@@ -31,7 +31,7 @@ class AckEnvelope(Generic[T]):
     )
 
     async def retry(self, delay: timedelta, reason: str | None = None) -> bool:
-        """Deliver the message again after a delay of 0 to 12 h, unless it was updated since; then the update is
+        """Deliver the message again after a delay of 0 to 30 days, unless it was updated since; then the update is
         delivered.
 
         False if it was updated, acknowledged or delivered again meanwhile: then nothing was changed. reason: stored as

@@ -38,7 +38,7 @@ logger = logging.getLogger("forq_trio.delayed")
 
 ACQUIRE_TIMEOUT = timedelta(milliseconds=limits.LEASE_MS_DEFAULT)
 RETRY_SECONDS = 10.0
-SET_ASIDE_DELAY_MS = limits.NACK_DELAY_MS_MAX
+SET_ASIDE_DELAY_MS = 12 * limits.HOUR_MS
 RELEASE_SECONDS = 2.0
 
 

@@ -144,10 +144,9 @@ def _answer(future: asyncio.Future[None]) -> None:
 async def settle(future: asyncio.Future[None]) -> bool:
     """Wait for a future in spite of cancellations; returns whether there was one."""
     cancelled = False
-    while True:
+    while not future.done():  # a wait takes a turn of the loop even then, and anyio cancels in every turn
         try:
             await asyncio.wait((future,))
         except asyncio.CancelledError:
             cancelled = True
-        else:
-            return cancelled
+    return cancelled

@@ -6,7 +6,7 @@ any value, and a literal one wins over it. The tree is built once: a request cos
 Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
 authentication work side by side. The router itself answers no error.
 
-`Router.admit` checks the head of a request before its body arrives: path, method, key and parameters.
+`HttpRouter.admit` checks the head of a request before its body arrives: path, method, key and parameters.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -77,11 +77,11 @@ class _Node:
 _NOWHERE = _Node()
 
 
-class Router:
+class HttpRouter:
     """Serves `routes`. Raises ValueError when two of them have the same method and path.
 
-    on_unknown_path: answers PathNotFound. The methods of Router raise only Cancelled, and errors that a route's error
-    mapping does not know.
+    on_unknown_path: answers PathNotFound. The methods of HttpRouter raise only Cancelled, and errors that a route's
+    error mapping does not know.
     """
 
     __slots__ = ("_on_unknown_path", "_root")

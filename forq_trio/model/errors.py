@@ -131,7 +131,7 @@ _RANGES = {
     "maxWaitMs": "maxWaitMs is not 1 to 31,622,400,000.",
     "waitMs": "waitMs is not 0 to 30,000.",
     "leaseMs": "leaseMs is not 0 to 43,200,000.",
-    "delayMs": "delayMs is not 0 to 43,200,000 (of a send: to 31,622,400,000).",
+    "delayMs": "delayMs is not 0 to 2,592,000,000 (of a send: to 31,622,400,000).",
     "reason": "reason is longer than 1,024 characters.",
     "receipts": "There are more than 1,000 receipts.",
     "ids": "There are more than 1,000 ids.",

@@ -123,6 +123,8 @@ def _runner(connection: Any) -> Run:
         raise TypeError(f"for asyncio: await {kind}.run_sync(lambda each: outbox.send(each, ...))")
     if hasattr(connection, "last_insert_rowid"):
         return lambda sql, bindings: connection.execute(sql, tuple(bindings))
+    if getattr(connection, "vendor", None) == "sqlite":
+        connection.ensure_connection()  # that of Django has none before its first query
     inner = getattr(connection, "connection", None)
     if isinstance(inner, sqlite3.Connection):
         connection = inner

@@ -1,7 +1,7 @@
 """The consumer: a worker whose source are the tables of a database."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from forq_trio.model import limits
@@ -9,6 +9,7 @@ from forq_trio.pgq.claims import InvalidRow
 from forq_trio.pgq.statements import check_table_name
 from forq_trio.pgq.tables import TableOptions, Tables
 from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT, Worker
+from forq_trio.worker.lifespan import Lifespan
 from forq_trio.worker.source import Source
 
 
@@ -38,6 +39,7 @@ class Consumer(Worker):
         version: str = "",
         concurrency: int | None = None,
         drain_seconds: float = DRAIN_SECONDS_DEFAULT,
+        lifespan: Lifespan | None = None,
     ) -> None:
         if not 0 <= attempts_max <= limits.MAX_ATTEMPTS_MAX:
             raise ValueError(f"attempts_max: 0 to {limits.MAX_ATTEMPTS_MAX:,}, not {attempts_max!r}")
@@ -52,11 +54,14 @@ class Consumer(Worker):
             concurrency=concurrency,
             drain_seconds=drain_seconds,
             presence=False,
+            lifespan=lifespan,
         )
 
     @staticmethod
     def check_queue(name: str) -> object:
         return check_table_name(name)
 
-    def _open_source(self) -> AbstractAsyncContextManager[Source]:
-        return self._tables.opened()
+    @asynccontextmanager
+    async def _open_source(self) -> AsyncIterator[tuple[Source, Source]]:
+        async with self._tables.opened() as tables:
+            yield tables, tables

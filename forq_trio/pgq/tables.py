@@ -34,7 +34,7 @@ from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, Queu
 from forq_trio.model.messages.where import Wanted
 from forq_trio.model.queues.bodies import QueueConfiguration
 from forq_trio.model.queues.setting_values import Defaults
-from forq_trio.model.queues.settings import QueueSettings, rules_of
+from forq_trio.model.queues.settings import QueueSettings, QueueTable, rules_of
 from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, list_messages
 from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.layout import check_columns, check_table
@@ -178,11 +178,16 @@ class Tables:
         delay_ms: int | None = None,
         reason: str | None = None,
         final: bool = False,
+        max_attempts: int | None = None,
     ) -> list[ReceiptResult]:
-        """Make messages claimable again, at once or after a delay; after the last attempt, finish them."""
-        most = self._options.attempts_max or inf
+        """Make messages claimable again, at once or after a delay; after the last attempt, finish them.
+
+        max_attempts: the bound now, if it is below that of the tables, which have no other one for a message.
+        """
+        most = min(self._options.attempts_max or inf, max_attempts or inf)
         last = [each for each in receipts if final or PgqReceipt.parse(each).number >= most]
-        done = await self._finish(queue, last, reason or "unknown") if last else []
+        finished = await self._finish(queue, last, reason or "unknown") if last else []
+        done = [replace(result, failed=result.ok) for result in finished]
         again = [each for each in receipts if each not in set(last)]
         done += (
             await self._return_claimed(queue, again, delay_ms, reason=reason or "unknown") if again else []
@@ -285,7 +290,7 @@ class Tables:
         """The rules that hold for each table. Raises NoTable, and WrongTable that names what is missing."""
         await self._connections.run(queue, lambda connection: check_columns(connection, queue))
         attempts = self._options.attempts_max or limits.MAX_ATTEMPTS_MAX
-        settings = QueueSettings(max_attempts=attempts)
+        settings = QueueSettings(max_attempts=attempts, table=QueueTable("pgq", queue))
         return QueueConfiguration(settings, rules_of(queue, settings, Defaults()))
 
     async def _finish(self, queue: str, receipts: list[str], reason: str | None) -> list[ReceiptResult]:

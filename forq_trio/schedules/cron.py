@@ -1,19 +1,19 @@
-"""Cron expressions: five fields, or six with seconds first, or a word such as @daily. cronsim computes their times.
+"""Cron expressions: five fields, or six with seconds first, or a word such as @daily. cronsim reads them.
 
 The error for a wrong expression says where it is wrong: which field, which characters, and what may be there.
 """
 
 import re
-from collections.abc import Iterator
-from copy import copy
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
+from cronsim.cronsim import Field
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidCron
 from forq_trio.model.schedules.errors import CronPlace
+from forq_trio.schedules.local_times import DAY_SECONDS, CombinedTimes, Days, EveryDay, LocalTimes, SomeDays
 
 WORDS = {
     "@yearly": "0 0 1 1 *",
@@ -56,24 +56,28 @@ def check_cron(expression: str) -> None:
         )
     for number, field in enumerate(found, 1):
         _check_field(number, number - 1 + 6 - len(found), field[0], field.start())
-    try:
-        first = next(times_after(expression, _SOME_DAY))
-        next(times_after(expression, first.replace(hour=23, minute=59, second=59)))
-    except (StopIteration, CronSimError):  # the latter for 30 February
+    if not _comes_again(expression):
         allowed = f"a day that comes again within {limits.CRON_YEARS_MAX} years"
-        raise _invalid("there is no such day", CronPlace(*whole, allowed)) from None
+        raise _invalid("there is no such day", CronPlace(*whole, allowed))
+
+
+def _comes_again(expression: str) -> bool:
+    try:
+        local = local_times(expression)
+    except CronSimError:  # for 30 February
+        return False
+    first = local.next((_SOME_DAY.date() - date(1970, 1, 1)).days * DAY_SECONDS)
+    return first is not None and local.next((first // DAY_SECONDS + 1) * DAY_SECONDS) is not None
 
 
 def _check_field(number: int, index: int, text: str, start: int) -> None:
     """Check one field. number: of the field in the expression, from 1. index: of the field's kind in `_FIELDS`."""
     name, allowed = _FIELDS[index]
     for term in text.split(","):
-        fields = ["*"] * len(_FIELDS)
-        fields[index] = term
         try:
             if not term or not term.isascii():
                 raise CronSimError
-            CronSim(" ".join(fields), _SOME_DAY)
+            Field(index).parse(term.upper())
         except CronSimError:
             place = CronPlace(number, start, start + max(len(term), 1), allowed + _FORMS)
             raise _invalid(f"{term!r} is no {name}" if term else f"a {name} is missing", place) from None
@@ -88,54 +92,22 @@ def _invalid(problem: str, place: CronPlace) -> InvalidCron:
     )
 
 
-class _Times(CronSim):
-    """A CronSim that searches within CRON_YEARS_MAX years instead of 50, because the search blocks the event loop."""
+def is_wildcard(expression: str) -> bool:
+    """Whether Vixie cron counts it among the wildcards: its minute or its hour begins with *, as in `*/20` and @hourly.
 
-    _begin = 0
-
-    def __next__(self) -> datetime:
-        self._begin = self.dt.year
-        return super().__next__()
-
-    def advance_month(self) -> None:
-        super().advance_month()
-        self._give_up()
-
-    def reverse_month(self) -> None:
-        super().reverse_month()
-        self._give_up()
-
-    def _give_up(self) -> None:
-        if abs(self.dt.year - self._begin) > limits.CRON_YEARS_MAX:
-            raise StopIteration
-
-
-def times_after(expression: str, local: datetime) -> Iterator[datetime]:
-    """The local times after this one, in order, until none comes within CRON_YEARS_MAX years."""
-    return _walk(_from(expression, local, 1))
-
-
-def times_before(expression: str, local: datetime) -> Iterator[datetime]:
-    """The local times before this one, which has whole seconds, latest first."""
-    return _walk(_from(expression, local, -1))
-
-
-def _from(expression: str, local: datetime, direction: int) -> _Times:
-    """The times from a local time on. Copies a parsed expression, because parsing takes longer than the next time."""
-    times = copy(_read(expression))
-    times.dt, times.tick_direction = local, direction
-    return times
+    Seconds, which that cron does not have, do not count.
+    """
+    minute, hour = _without_word(expression).split()[-5:-3]
+    return minute.startswith("*") or hour.startswith("*")
 
 
 @lru_cache(maxsize=limits.RULES_CACHED_MAX)
-def _read(expression: str) -> _Times:
-    return _Times(WORDS.get(expression.strip().lower(), expression), _SOME_DAY)
+def local_times(expression: str) -> LocalTimes:
+    """The local times of a valid expression. Raises CronSimError for another one."""
+    read = CronSim(_without_word(expression), _SOME_DAY)
+    days: Days = EveryDay() if read.parts[3:] == ["*"] * 3 else SomeDays(read.months, read.match_day)
+    return LocalTimes(days, CombinedTimes(read.hours, read.minutes, read.seconds))
 
 
-def _walk(times: _Times) -> Iterator[datetime]:
-    while True:
-        try:
-            found = next(times)
-        except (StopIteration, OverflowError, ValueError):  # the calendar of Python ends with the year 9999
-            return
-        yield found
+def _without_word(expression: str) -> str:
+    return WORDS.get(expression.strip().lower(), expression)

@@ -1,153 +1,118 @@
 """When a schedule runs: its nominal times, and their jitter.
 
-`cron` and `daily` are local times of the time zone (zones.py says what a clock change does to them); several local
-times that are the same instant are one run. `every` counts from `start`, which is itself a run, or, without one, from
-when the schedule was made. No run is before `start` or after `end`.
+`cron` and `daily` are local times of the time zone (runs.py says what a clock change does to them). `every` counts from
+`start`, which is itself a run, or, without one, from when the schedule was made. No run is before `start` or after
+`end`, and no two are at one millisecond.
 """
 
 import re
-from collections.abc import Iterator
-from datetime import datetime, time, timedelta
+from datetime import time
 from hashlib import blake2b
-from itertools import takewhile
-from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.durations import exactly
 from forq_trio.model.errors import InvalidRequest, InvalidSchedule
 from forq_trio.model.schedules.types import NextRun, Timing
-from forq_trio.schedules.cron import check_cron, times_after, times_before
-from forq_trio.schedules.zones import instant_of, is_skipped, local_of, repeated_by, zone_of
+from forq_trio.schedules.cron import check_cron, is_wildcard, local_times
+from forq_trio.schedules.local_times import LOCAL_MAX, EveryDay, ListedTimes, LocalTimes
+from forq_trio.schedules.runs import FixedTimes, Intervals, RunTimes, WildcardTimes
+from forq_trio.schedules.zones import local_of, zone_of
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
-_SECOND = timedelta(seconds=1)
-_DAY = timedelta(days=1)
-_LATEST = (
-    limits.SCHEDULE_TIME_MS_MAX - 2 * limits.DAY_MS
-)  # so that its local time is one of Python's in every zone
-
-
-class _Run(NamedTuple):
-    """A run: its instant (epoch ms), and its local time, None for `every`."""
-
-    at: int
-    local: datetime | None
+_LATEST = LOCAL_MAX * 1_000
+_BACK_MS = 1 << 22  # how far `back` looks first, about an hour
 
 
 class NominalTimes:
     """The nominal times of a valid timing. made_at: when its schedule was made (epoch ms)."""
 
     def __init__(self, timing: Timing, made_at: int) -> None:
-        self._timing = timing
         self._zone = zone_of(timing.time_zone)
-        self._every_ms = timing.every_ms
-        self._daily = sorted(_time_of(text) for text in timing.daily or ())
-        self._first = timing.start if timing.start is not None else made_at + (self._every_ms or 0)
+        self._runs = _runs_of(timing, made_at)
         self._start = timing.start or 0
         self._end = _LATEST if timing.end is None else min(timing.end, _LATEST)
 
     def after(self, at_ms: int) -> int | None:
         """The first run after an instant (epoch ms); None for never."""
-        found = next(self._after(at_ms), None)
-        return None if found is None else found.at
+        if at_ms >= self._end:
+            return None
+        found = self._runs.after(max(at_ms, self._start - 1))
+        return found if found is not None and found <= self._end else None
 
     def latest(self, at_ms: int) -> int | None:
         """The last run up to an instant, which may be before the schedule was made; None for none."""
-        at_ms = min(at_ms, self._end)
-        if self._every_ms is not None:
-            found = self._first + (at_ms - self._first) // self._every_ms * self._every_ms
-            return found if found >= self._first else None
-        if at_ms < max(self._start, 0):
+        if at_ms < self._start:
             return None
-        local = local_of(at_ms, self._zone).replace(tzinfo=None, fold=0)
-        if local_of(at_ms, self._zone).fold:
-            local += repeated_by(local, self._zone)
-        instants = (instant_of(each, self._zone) for each in self._locals_before(local + _SECOND))
-        at = next((each for each in instants if each <= at_ms), None)
-        return at if at is not None and at >= self._start else None
+        found = self._runs.latest(min(at_ms, self._end))
+        return found if found is not None and found >= self._start else None
 
     def between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
         """The first `limit` runs after `after_ms`, up to `until_ms`."""
         found: list[int] = []
-        for run in takewhile(lambda run: run.at <= until_ms, self._after(after_ms)):
-            found.append(run.at)
-            if len(found) == limit:
-                break
+        while len(found) < limit and (at := self.after(after_ms)) is not None and at <= until_ms:
+            found.append(at)
+            after_ms = at
         return found
 
-    def count(self, first_ms: int, last_ms: int, looked_at: int) -> tuple[int, bool]:
-        """How many runs there are from one run to another, both included, and whether all were counted.
+    def count(self, after_ms: int, until_ms: int) -> tuple[int, bool]:
+        """How many runs there are after `after_ms`, up to `until_ms`; False if there are more.
 
-        If times have to be computed one by one, only `looked_at` of them are.
+        Of local times only those in the last RUNS_COUNTED_MS_MAX are counted.
         """
-        if self._every_ms is not None:
-            return (last_ms - first_ms) // self._every_ms + 1, True
-        found = len(self.between(first_ms - 1, last_ms, looked_at + 1))
-        return min(found, looked_at), found <= looked_at
+        begin = until_ms - limits.RUNS_COUNTED_MS_MAX
+        all_counted = after_ms >= begin or isinstance(self._runs, Intervals)
+        return self._count(after_ms if all_counted else begin, until_ms), all_counted
+
+    def back(self, last_ms: int, number: int, after_ms: int) -> int | None:
+        """Of the runs after `after_ms`, up to `last_ms`, the one that is `number` - 1 before the last; None if fewer.
+
+        Looks back in steps that grow until they have too many runs, and then halve.
+        """
+        step_ms, grows = _BACK_MS, True
+        while step_ms:
+            begin = max(after_ms, last_ms - step_ms)
+            found = self._count(begin, last_ms)
+            if found < number:
+                if begin == after_ms:
+                    return None
+                number -= found
+                last_ms = begin
+            else:
+                grows = False
+            step_ms = step_ms * 2 if grows else step_ms // 2
+        return last_ms
 
     def next(self, at_ms: int, count: int) -> list[NextRun]:
         """The next `count` runs after an instant, each with a note if a clock change affects it."""
-        runs = self._after(at_ms)
-        return [self._next_run(run) for run, _ in zip(runs, range(count), strict=False)]
+        found: list[NextRun] = []
+        while len(found) < count and (at := self.after(at_ms)) is not None:
+            found.append(self._described(at, self._runs.note(at)))
+            at_ms = at
+        return found
 
-    def _after(self, at_ms: int) -> Iterator[_Run]:
-        at_ms = max(at_ms, self._start - 1)
-        if self._every_ms is not None:
-            at = self._first + max(0, (at_ms - self._first) // self._every_ms + 1) * self._every_ms
-            while at <= self._end:
-                yield _Run(at, None)
-                at += self._every_ms
-            return
-        if at_ms > self._end:
-            return
-        last = at_ms
-        local = local_of(max(at_ms, 0), self._zone).replace(tzinfo=None, fold=0)
-        for each in self._locals_after(local - _SECOND):
-            at = instant_of(each, self._zone)
-            if at > self._end:
-                return
-            if at > last:
-                yield _Run(at, each)
-                last = at
+    def described(self, at_ms: int) -> NextRun:
+        """A run. It may be one that was stored before the rules of the time zone, or ours, have changed."""
+        return self._described(at_ms, self._runs.note(at_ms) if self.after(at_ms - 1) == at_ms else None)
 
-    def _locals_after(self, local: datetime) -> Iterator[datetime]:
-        if self._timing.cron is not None:
-            yield from times_after(self._timing.cron, local)
-            return
-        day = local.date()
-        while True:
-            for each in self._daily:
-                found = datetime.combine(day, each)
-                if found > local:
-                    yield found
-            day += _DAY
+    def _described(self, at_ms: int, note: str | None) -> NextRun:
+        return NextRun(at_ms, local_of(at_ms, self._zone).isoformat(timespec="seconds"), note)
 
-    def _locals_before(self, local: datetime) -> Iterator[datetime]:
-        if self._timing.cron is not None:
-            yield from times_before(self._timing.cron, local)
-            return
-        day = local.date()
-        while day.year >= datetime.min.year + 1:
-            for each in reversed(self._daily):
-                found = datetime.combine(day, each)
-                if found < local:
-                    yield found
-            day -= _DAY
+    def _count(self, after_ms: int, until_ms: int) -> int:
+        after_ms, until_ms = max(after_ms, self._start - 1), min(until_ms, self._end)
+        return self._runs.count(after_ms, until_ms) if after_ms < until_ms else 0
 
-    def _next_run(self, run: _Run) -> NextRun:
-        local = local_of(run.at, self._zone)
-        note = None
-        if run.local is not None:
-            if is_skipped(run.local, self._zone):
-                note = (
-                    f"The clocks go forward: {_clock(run.local)} does not exist on this day, so it runs at"
-                    f" {_clock(local)}."
-                )
-            elif repeated_by(run.local, self._zone):
-                note = (
-                    f"The clocks go back: {_clock(run.local)} comes twice on this day; it runs at the first."
-                )
-        return NextRun(run.at, local.isoformat(timespec="seconds"), note)
+
+def _runs_of(timing: Timing, made_at: int) -> RunTimes:
+    if timing.every_ms is not None:
+        first_ms = made_at + timing.every_ms if timing.start is None else timing.start
+        return Intervals(first_ms, timing.every_ms)
+    zone = zone_of(timing.time_zone)
+    if timing.cron is None:
+        times = [_time_of(text) for text in timing.daily or ()]
+        seconds = [(each.hour * 60 + each.minute) * 60 + each.second for each in times]
+        return FixedTimes(LocalTimes(EveryDay(), ListedTimes(seconds)), zone)
+    local = local_times(timing.cron)
+    return WildcardTimes(local, zone) if is_wildcard(timing.cron) else FixedTimes(local, zone)
 
 
 def jitter_of(name: str, nominal_ms: int, jitter_ms: int, gap_ms: int) -> int:
@@ -201,7 +166,3 @@ def _time_of(text: str) -> time:
             f"daily: {text[:40]!r} is not a time of day such as 08:00 or 08:00:30", field="daily"
         )
     return time(int(found[1]), int(found[2]), int(found[3] or 0))
-
-
-def _clock(local: datetime) -> str:
-    return local.strftime("%H:%M:%S" if local.second else "%H:%M")

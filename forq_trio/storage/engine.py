@@ -52,6 +52,7 @@ class EngineSettings(Defaults, frozen=True, gc=False):
 
     history: bool = False  # store finished messages
     events: bool = False  # lifecycle events
+    in_process: bool = False  # its consumers are inside of this process, so their leases end with it
 
 
 class Receiver(NamedTuple):

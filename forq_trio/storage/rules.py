@@ -9,7 +9,6 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from math import log
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -22,8 +21,9 @@ from forq_trio.model.dead_letters.redrives import ENDED, RedriveStep, RedriveTas
 from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueues, TooManyRedrives
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Failure, MessageInfo, Status
+from forq_trio.model.queues.back_off import backoff_ms
 from forq_trio.model.queues.setting_checks import invalid_setting
-from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order
+from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS, Order
 from forq_trio.model.queues.settings import QueueRules
 
 NO_GROUP = ""
@@ -199,36 +199,17 @@ def expires_after(process_after: int, ttl_ms: int) -> int:
     return process_after + ttl_ms
 
 
-def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
-    """The delay in ms after the attempt with this number (from 1).
-
-    seq: of the message. The random share of a formula is computed from it, so that all engines get the same result.
-    """
-    attempts = max(attempts, 1)
-    if not isinstance(back_off, ExponentialBackOff):
-        return back_off[min(attempts, len(back_off)) - 1]
-    return round(_grown_ms(attempts - 1, back_off) * (1 - back_off.jitter * _share(seq, attempts)))
-
-
-def _grown_ms(steps: int, back_off: ExponentialBackOff) -> float:
-    """initial x factor^steps, at most max. A power that would exceed max is not computed: a float might overflow."""
-    initial, longest = back_off.initial_ms, back_off.max_ms
-    if steps * log(back_off.factor) >= log(longest / initial):
-        return longest
-    return min(initial * back_off.factor**steps, longest)
-
-
-def _share(seq: int, attempts: int) -> float:
-    """A number in [0, 1) that looks random but depends only on its arguments (one step of splitmix64)."""
-    mixed = (seq * 1_000 + attempts) * 0x9E37_79B9_7F4A_7C15 & 0xFFFF_FFFF_FFFF_FFFF
-    mixed = (mixed ^ mixed >> 30) * 0xBF58_476D_1CE4_E5B9 & 0xFFFF_FFFF_FFFF_FFFF
-    mixed = (mixed ^ mixed >> 27) * 0x94D0_49BB_1331_11EB & 0xFFFF_FFFF_FFFF_FFFF
-    return (mixed >> 11) / 2**53
-
-
 def attempts_used_up(attempts: int, max_attempts: int | None, rules: QueueRules) -> bool:
     """True if a message may not be tried again. max_attempts: the message's own bound, None for the queue's."""
     return attempts >= (rules.max_attempts if max_attempts is None else max_attempts)
+
+
+def offers_bound(offered: int | None, attempts: int, stored: int | None) -> bool:
+    """Whether an offer has the bound on attempts of the pending message: after an attempt a nack may have set that.
+
+    offered: of the offer. attempts, stored: how often the message was delivered, and its own bound.
+    """
+    return offered == stored or (offered is None and attempts > 0)
 
 
 class Space(NamedTuple):

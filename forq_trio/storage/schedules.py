@@ -27,6 +27,9 @@ from forq_trio.model.schedules.types import (
 from forq_trio.model.values import seen
 from forq_trio.schedules.times import NominalTimes, jitter_of
 
+_CATCH_UP_COST = 5  # to find the first run to catch up takes as long as to send so many, at most
+_COUNTED_MS_A_COST = 366 * limits.DAY_MS  # to count the runs of so long takes as long as to send one, at most
+
 
 class StoredSchedule(Struct, frozen=True, gc=False):
     """A schedule as engines store it.
@@ -148,31 +151,33 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
     first: int | None
     match stored.new.missed:
         case "skip":
-            missed, first, cost = last, None, 1
+            missed, first = last, None
         case "last":
             following = runs.after(last)
             on_time = following is not None and _due_at(stored, runs, following) <= now_ms
             first = following if on_time else last
-            missed, cost = last if on_time else runs.latest(last - 1), 1
+            missed = last if on_time else _before(runs, nominal, last)
         case "all":
             stored = replace(stored, catching_up=last)
-            begin = first = _first_of_latest(runs, nominal, last)
-            missed, cost = runs.latest(begin - 1), limits.RUNS_COUNTED_MAX
-    note = None
-    if missed is not None and missed >= nominal:
-        count, all_counted = runs.count(nominal, missed, limits.RUNS_COUNTED_MAX)
+            first = runs.back(last, limits.RUNS_CAUGHT_UP_MAX, nominal) or nominal
+            missed = _before(runs, nominal, first)
+    note, cost = None, _CATCH_UP_COST if stored.new.missed == "all" else 1
+    if missed is not None:
+        count, all_counted = runs.count(nominal, missed)
+        count += all_counted  # `nominal` itself
         reason = f"more than {in_words(limits.RUN_GRACE_MS)} late"
         if stored.new.missed == "all":
-            reason += f"; {count:,} of {count + limits.RUNS_CAUGHT_UP_MAX:,} {DROPPED}"
+            of_all = f" of {count + limits.RUNS_CAUGHT_UP_MAX:,}" if all_counted else ""
+            reason += f"; {count:,}{of_all} {DROPPED}"
         note = SavedRun(
             nominal=missed,
             result="missed",
-            runs=count,
+            runs=max(1, count),
             at=now_ms,
             late_ms=now_ms - missed,
             reason=reason if all_counted else f"{reason}; {COUNTED_IN_PART}",
         )
-        cost = max(cost, min(count, limits.RUNS_COUNTED_MAX) // 10)
+        cost += min(missed - nominal, limits.RUNS_COUNTED_MS_MAX) // _COUNTED_MS_A_COST
     if first is None:
         after = replace(_with_next(stored, runs, runs.after(last)), last_nominal=last)
         return Advance(note, None, 0, after, cost)
@@ -228,16 +233,12 @@ def _last_late(stored: StoredSchedule, runs: NominalTimes, nominal: int, now_ms:
     return nominal if last is None else max(last, nominal)
 
 
-def _first_of_latest(runs: NominalTimes, nominal: int, last: int) -> int:
-    """The first run to catch up: of the runs from `nominal` to `last`, the latest RUNS_CAUGHT_UP_MAX are sent."""
-    if len(runs.between(nominal - 1, last, limits.RUNS_CAUGHT_UP_MAX + 1)) <= limits.RUNS_CAUGHT_UP_MAX:
-        return nominal
-    first = last
-    for _ in range(limits.RUNS_CAUGHT_UP_MAX - 1):
-        earlier = runs.latest(first - 1)
-        assert earlier is not None
-        first = earlier
-    return first
+def _before(runs: NominalTimes, nominal: int, at_ms: int) -> int | None:
+    """The last run before an instant, from the stored `nominal` on; None for none.
+
+    `nominal` counts as a run even if no run is at its time any more, since the rules of its zone or ours have changed.
+    """
+    return max(nominal, runs.latest(at_ms - 1) or 0) if at_ms > nominal else None
 
 
 def sent(nominal: int, now_ms: int, late_ms: int, message: Produced) -> SavedRun:

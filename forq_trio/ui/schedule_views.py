@@ -14,7 +14,7 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules.types import COUNTED_IN_PART, SavedRun, Schedule, is_dropped
+from forq_trio.model.schedules.types import SavedRun, Schedule, is_counted_in_part, is_dropped
 from forq_trio.schedules.times import NominalTimes
 from forq_trio.schedules.words import in_words
 from forq_trio.schedules.zones import local_of, zone_of
@@ -103,7 +103,9 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
     if not sent and not missed:
         return None
     unread = sent == len(runs) >= limits.RUNS_SHOWN_DEFAULT
-    least = "at least " if (before is not None and missed and counted_in_part(before)) or unread else ""
+    least = "at least " if unread else ""
+    if before is not None and missed and is_counted_in_part(before):
+        least = "more than "
     if before is not None and is_dropped(before):
         whole = format.whole(missed + limits.RUNS_CAUGHT_UP_MAX)
         return f"Missed {least}{whole} while stopped, dropped {least}{format.whole(missed)}"
@@ -118,18 +120,16 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
     return f"Missed {least}{format.whole(missed + sent)} while stopped, sent {which[missed > 0, sent == 1]}"
 
 
-def counted_in_part(run: SavedRun) -> bool:
-    """Whether there were more missed runs than its number says."""
-    return COUNTED_IN_PART in (run.reason or "")
-
-
 def missed_words(run: SavedRun) -> str:
     """The words for missed runs in the table of runs."""
-    if run.runs == 1 and not is_dropped(run):
+    in_part = is_counted_in_part(run)
+    if run.runs == 1 and not in_part and not is_dropped(run):
         return "Missed while stopped"
-    least = "at least " if counted_in_part(run) else ""
+    least = "more than " if in_part else ""
     count = f"{least}{format.whole(run.runs)}"
     count = count[:1].upper() + count[1:]
+    if is_dropped(run) and in_part:
+        return f"{count} missed while stopped were dropped"
     if is_dropped(run):
         return f"{count} of {format.whole(run.runs + limits.RUNS_CAUGHT_UP_MAX)} missed while stopped were dropped"
     return f"{count} missed while stopped, this one last"
@@ -199,13 +199,13 @@ def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int, *, with_strip
 def next_day(schedule: Schedule, now_ms: int) -> Markup:
     """A drawing of the next 24 hours with a mark for each run, or a band if there are more than six an hour."""
     marks: list[int] = []
-    if schedule.next_run is not None:
-        end = now_ms + limits.DAY_MS
+    end = now_ms + limits.DAY_MS
+    if schedule.next_run is not None and schedule.next_run <= end:
         times = NominalTimes(schedule, schedule.made_at)
-        marks = times.between(schedule.next_run - 1, end, MARKS_LEFT_OUT_MIN + 1)
+        marks = [schedule.next_run, *times.between(schedule.next_run, end, MARKS_LEFT_OUT_MIN)]
         dense = len(marks) > MARKS_LEFT_OUT_MIN and marks[-1] - marks[0] < limits.HOUR_MS
         if not dense:
-            marks = times.between(schedule.next_run - 1, end, MARKS_MAX + 1)
+            marks[1:] = times.between(schedule.next_run, end, MARKS_MAX)
         if dense or len(marks) > MARKS_MAX:
             return _strip(Markup('<rect class="band" x="0" y="13" width="240" height="6"/>'))
     many = " many" if len(marks) > MARKS_PLAIN_MAX else ""

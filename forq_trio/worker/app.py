@@ -1,7 +1,6 @@
 """The worker: handlers by queue, and their loops around one source."""
 
 import importlib.util
-import inspect
 import logging
 import math
 import os
@@ -9,38 +8,50 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, ForqError, WrongKey
+from forq_trio.model.clock import Clock
+from forq_trio.model.durations import exactly
+from forq_trio.model.errors import CallerError, ForqError, QueueNotFound, WrongKey
 from forq_trio.model.messages.types import check_queue_name
-from forq_trio.model.messages.where import Wanted
 from forq_trio.outbox.relay import check_source
-from forq_trio.worker.calls import Middleware
-from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
+from forq_trio.worker.calls import HandlerCalls
+from forq_trio.worker.handlers import Handler, WorkerSetupError
+from forq_trio.worker.lifespan import Lifespan, check_lifespan
 from forq_trio.worker.loop import QueueLoop, QueueStats
+from forq_trio.worker.opened import Opened
+from forq_trio.worker.opening import Sources, WorkerSource
 from forq_trio.worker.outbox import WorkerOutbox
+from forq_trio.worker.pools import Pools, open_pools, refuse_in_process
 from forq_trio.worker.presence import Presence
+from forq_trio.worker.program_end import raising_at_last
+from forq_trio.worker.retries import AttemptBounds
+from forq_trio.worker.router import Router
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
-from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
+from forq_trio.worker.source import Source, gives_up_at, patiently
 from forq_trio.worker.uncaught import tell_in_one_line
 from forq_trio.worker.watchdog import watched
 
-logger = logging.getLogger("forq_trio.worker")
+if TYPE_CHECKING:
+    from forq_trio.worker.testing import WorkerTest
 
-P = ParamSpec("P")
-R = TypeVar("R")
+logger = logging.getLogger("forq_trio.worker")
 
 DRAIN_SECONDS_DEFAULT = 10.0
 
 
-class Worker:
-    """Runs handlers on the messages of queues (docs/workers.md).
+class Worker(Router):
+    """An application: functions that run on the messages of queues, and send some (docs/workers.md).
+
+    It is made where a module is imported, and opens nothing there. `open` is for sending alone, `run` and `serve`
+    handle messages, `testing` does both on a queue in memory.
 
     source: a URL (http, https: a server; sqlite, memory, postgresql: a queue inside this process), or a Broker or
     AsyncForqClient that the caller opens and closes; None for the URL in FORQ_URL, else as docs/cli.md says. secret:
@@ -49,7 +60,9 @@ class Worker:
     enough; None for no such bound. drain_seconds: how long handlers may still run when the worker stops, before they
     are cancelled and their messages released. presence: whether the worker reports to the server, so that the admin UI
     and `workers` show it. outbox: an application's database, whose outbox the worker relays while it runs
-    (docs/outbox.md). backend: the event loop of `run`; None for trio if it is installed, else asyncio.
+    (docs/outbox.md). lifespan: a function below @asynccontextmanager that yields `job.state`; it is entered when the
+    source is open, and left when the last handler has ended. backend: the event loop of `run`; None for trio if it is
+    installed, else asyncio.
     """
 
     def __init__(
@@ -63,6 +76,7 @@ class Worker:
         drain_seconds: float = DRAIN_SECONDS_DEFAULT,
         presence: bool = True,
         outbox: str | os.PathLike[str] | None = None,
+        lifespan: Lifespan | None = None,
         backend: Literal["trio", "asyncio"] | None = None,
     ) -> None:
         if not drain_seconds >= 0:
@@ -71,89 +85,33 @@ class Worker:
             raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
         if source is not None and not isinstance(source, str):
             check_source(source, "receive")
-        self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
+        check_lifespan(lifespan)
+        super().__init__()
         self.version = version
-        self._presence = Presence(self.name, socket.gethostname(), version) if presence else None
-        self.handlers: dict[str, Handler[..., Any]] = {}  # by queue
         self.stats: dict[str, QueueStats] = {}  # by queue
         self.relayed = None if outbox is None else WorkerOutbox(outbox)
+        self._name = name
+        self._presence = presence
+        self._lifespan = lifespan
         self._source = WorkerSource(source, secret)
         self._sender = Sender(self._source, self.handlers)
         self._concurrency = concurrency
         self._drain_seconds = drain_seconds
-        self._middleware: list[Middleware] = []
+        self._running = False
         self._loops: list[QueueLoop] = []  # while it runs
         self._stopping = anyio.Event()
         self._beside: Any = None  # the context manager that runs it beside a body
         self._backend = backend or ("trio" if _has_trio() else "asyncio")
 
-    def on(
-        self,
-        queue: str,
-        *,
-        concurrency: int = 10,
-        retry: Delays | Mapping[type[Exception], Delays] | None = None,
-        dead: type[Exception] | tuple[type[Exception], ...] = (),
-        lease: float | None = None,
-        timeout: float | None = None,
-        batch: int | None = None,
-        where: Wanted | None = None,
-        weight: float = 1,
-    ) -> Callable[[Callable[P, R]], Handler[P, R]]:
-        """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
-
-        The annotation of its first parameter says how contents are read; a message whose content does not fit becomes a
-        dead letter at once. A plain `def` runs in a thread.
-
-        concurrency: how many run at once (1-1,000). retry: the seconds to wait after each failed attempt; the failure
-        after the last wait is final. It may also be such a list for each exception type. None, or a type without a
-        list: the queue's back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that
-        are final at once. lease: seconds, None for the queue's lease; it is extended while the handler runs. timeout:
-        seconds after which the handler is cancelled and the attempt has failed. batch: the handler takes a list of at
-        most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
-        values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
-
-        Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, and for a second
-        handler of the queue.
-        """
-        if not isinstance(queue, str):
-            raise TypeError('write @app.on with the name of a queue: @app.on("emails")')
-        options = HandlerOptions(
-            concurrency=concurrency,
-            retry=retry,
-            dead=dead if isinstance(dead, tuple) else (dead,),
-            lease=lease,
-            timeout=timeout,
-            batch=batch,
-            where=where,
-            weight=weight,
-        )
-
-        def register(function: Callable[P, R]) -> Handler[P, R]:
-            handler = Handler(function, queue, options, self.send, self.check_queue)
-            if queue in self.handlers:
-                first = self.handlers[queue]
-                raise handler.refuse(f"the queue {queue!r} has a handler: {first.name} at {first.place}")
-            self.handlers[queue] = handler
-            return handler
-
-        return register
+    @property
+    def name(self) -> str:
+        """What it is called in the admin UI and in the log."""
+        return self._name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
 
     @staticmethod
     def check_queue(name: str) -> object:
         """Raise a CallerError if `name` cannot be the name of a queue of this source."""
         return check_queue_name(name)
-
-    def middleware(self, function: Middleware) -> Middleware:
-        """Call `function(job, call_next)` around every call of a handler; `await call_next()` goes on.
-
-        It returns what `call_next` returned, or another outcome. For a batch it gets the first job. The middleware that
-        was registered first is the outermost.
-        """
-        if not inspect.iscoroutinefunction(function):
-            raise TypeError("a middleware is an async function with a job and call_next")
-        self._middleware.append(function)
-        return function
 
     def attributes(self, function: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
         """Add the attributes that `function()` returns to each message that the worker sends.
@@ -177,6 +135,44 @@ class Worker:
         """
         return await self._sender.send(queue, payload, delay=delay, key=key, options=options)
 
+    def send_blocking(
+        self, queue: str, payload: Any, *, delay: float | None = None, key: str | None = None, **options: Any
+    ) -> Sent:
+        """Send a payload to a queue, as `send`, from a thread: in a handler that is a plain `def`, a view, a script.
+
+        Where the worker is open in this process the message goes that way. Elsewhere the first call opens a client, or
+        the database, which stays open until the worker is opened or the process ends; a process that was forked
+        meanwhile opens its own. Raises RuntimeError in an event loop, which it would block.
+        """
+        return self._sender.send_blocking(queue, payload, delay=delay, key=key, options=options)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """Open source and lifespan while the body runs, to send. Only `serve` and `drain` inside of it receive.
+
+        Raises RuntimeError if the worker is open, WorkerSetupError if its lifespan fails, and what `serve` raises for
+        the source.
+        """
+        async with self._source.open(self._open_source(), self._lifespan):
+            yield self
+
+    @asynccontextmanager
+    async def testing(
+        self, *, clock: Clock | None = None, lifespan: Lifespan | None = None
+    ) -> AsyncIterator["WorkerTest"]:
+        """Open the application on an empty queue in memory, for a test, with a clock that the test moves.
+
+        Nothing is handled by itself: `drain` of what it yields does that; `async with app` and `serve` run the worker
+        on this queue. Handlers in processes run in such, and what they themselves send goes to the worker's own source.
+        clock: None for one that only the test moves. lifespan: in place of the worker's own.
+        """
+        from forq_trio.worker.testing import WorkerTest, open_in_memory
+
+        async with open_in_memory(clock) as (source, moved):
+            both = nullcontext((source.as_source, source.as_source))
+            async with self._source.open(both, lifespan or self._lifespan):
+                yield WorkerTest(self, source, moved)
+
     def run(
         self, *, stop_when_empty: bool = False, first: Callable[[], Awaitable[object]] | None = None
     ) -> None:
@@ -184,8 +180,10 @@ class Worker:
 
         The first signal drains: the worker claims no more, and running handlers have `drain_seconds` to finish. A
         second signal cancels them at once. stop_when_empty: return as soon as nothing is claimable. first: called
-        before the first claim, with the source open. Raises WorkerSetupError without a handler, and what `serve`
-        raises; a program that does not catch such an error ends with one line on stderr.
+        before the first claim, with the source open, once that answers. Raises WorkerSetupError without a handler, and
+        what `serve` raises; a program that does not catch such an error ends with one line on stderr.
+
+        A KeyboardInterrupt or GeneratorExit of a handler gives its message back, drains, and is raised.
         """
         self._check()
         try:
@@ -194,6 +192,7 @@ class Worker:
             tell_in_one_line(error)
             raise
 
+    @raising_at_last
     async def serve(self, *, stop_when_empty: bool = False) -> None:
         """Run until `stop` is called, in a program on trio or asyncio.
 
@@ -202,8 +201,8 @@ class Worker:
         uncounted.
         """
         self._check()
-        async with self._open() as source:
-            await self._serve(source, stop_when_empty)
+        async with self._open_for_run() as opened:
+            await self._serve(opened, stop_when_empty)
 
     def stop(self) -> None:
         """Begin to drain. To be called from the event loop's thread."""
@@ -211,6 +210,7 @@ class Worker:
         for loop in self._loops:
             loop.drain()
 
+    @raising_at_last
     async def drain(self) -> int:
         """Handle all messages that are claimable now, and those that handlers send meanwhile; returns how many.
 
@@ -218,10 +218,20 @@ class Worker:
         worker runs.
         """
         self._check()
-        async with self._open() as source:
+        async with self._open_for_run() as opened:
             before = self._finished()
-            await self._serve(source, True)
+            await self._serve(opened, True)
             return self._finished() - before
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it receives messages, and nobody has stopped it."""
+        return self._running and not self._stopping.is_set()
+
+    @property
+    def running_loops(self) -> list[QueueLoop]:
+        """The loops of the queues, while the worker runs."""
+        return self._loops
 
     async def __aenter__(self) -> Self:
         """Run the worker beside the body; leaving the body drains it."""
@@ -230,16 +240,17 @@ class Worker:
         await self._beside.__aenter__()
         return self
 
+    @raising_at_last
     async def __aexit__(self, *raised: Any) -> None:
         await self._beside.__aexit__(*raised)  # noqa: ASYNC102  its drain has a bound of its own
 
     @asynccontextmanager
     async def _running_beside(self) -> AsyncIterator[None]:
         failure: BaseException | None = None
-        async with self._open() as source:
+        async with self._open_for_run() as opened:
             try:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._serve, source, False)
+                    tasks.start_soon(self._serve, opened, False)
                     try:
                         yield
                     except Exception as error:
@@ -253,15 +264,16 @@ class Worker:
         if failure is not None:
             raise failure
 
+    @raising_at_last
     async def _run(self, stop_when_empty: bool, first: Callable[[], Awaitable[object]] | None) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._obey_signals, tasks.cancel_scope)
             failure: Exception | None = None
             try:
-                async with self._open() as source:
-                    if first is not None:
+                async with self._open_for_run() as opened:
+                    if first is not None and await self._is_answered(opened, stop_when_empty):
                         await first()
-                    await self._serve(source, stop_when_empty)
+                    await self._serve(opened, stop_when_empty)
             except Exception as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -294,27 +306,41 @@ class Worker:
         )
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Source]:
-        """Open the source for one run. A `stop` ends this run even if it was called before the run began."""
-        if self._source.opened is not None:
+    async def _open_for_run(self) -> AsyncIterator[Opened]:
+        """What is open, or is opened for one run. A `stop` ends this run even if it was called before the run began."""
+        if self._running:
             raise RuntimeError("the worker runs already")
-        async with self._open_source() as source:
-            self._source.opened = source
-            try:
-                yield source
-            finally:
-                self._source.opened = None
-                self._stopping = anyio.Event()
+        self._running = True
+        stopped, self._stopping = self._stopping.is_set(), anyio.Event()  # an event belongs to one event loop
+        if stopped:
+            self._stopping.set()
+        try:
+            if (opened := self._source.opened) is not None:
+                yield opened
+            else:
+                async with self._source.open(self._open_source(), self._lifespan) as opened:
+                    yield opened
+        finally:
+            self._running = False
+            self._stopping = anyio.Event()
 
-    def _open_source(self) -> AbstractAsyncContextManager[Source]:
-        return self._source.open()
+    def _open_source(self) -> Sources:
+        return self._source.sources()
 
-    async def _serve(self, source: Source, stop_when_empty: bool) -> None:
-        """Relay the outbox and run the loops; with `stop_when_empty` until all of them find nothing."""
-        relay = None if self.relayed is None else self.relayed.relay(source)
+    def _sends(self) -> Self:
+        return self
+
+    async def _serve(self, opened: Opened, stop_when_empty: bool) -> None:
+        """Relay the outbox and run the loops."""
+        async with open_pools(self.handlers.values()) as pools:
+            await self._relay_and_run(opened, pools, stop_when_empty)
+
+    async def _relay_and_run(self, opened: Opened, pools: Pools, stop_when_empty: bool) -> None:
+        """With `stop_when_empty` until all queues are found empty."""
+        relay = None if self.relayed is None else self.relayed.relay(opened.asking)
         if not stop_when_empty:
             async with relay or nullcontext():
-                await self._run_loops(source, stop_when_empty=False)
+                await self._run_loops(opened, pools, stop_when_empty=False)
             if not self._stopping.is_set():
                 raise RuntimeError("the loops of the worker have ended, and nobody stopped it")
             return
@@ -322,17 +348,17 @@ class Worker:
         while finished != (finished := self._finished()) and not self._stopping.is_set():
             if relay is not None:
                 await relay.relay_all()
-            await self._run_loops(source, stop_when_empty=True)
+            await self._run_loops(opened, pools, stop_when_empty=True)
 
-    async def _run_loops(self, source: Source, *, stop_when_empty: bool) -> None:
+    async def _run_loops(self, opened: Opened, pools: Pools, *, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
         until = gives_up_at(stop_when_empty=stop_when_empty)
-        self._loops = await self._make_loops(source, shared, until)
+        self._loops = await self._make_loops(opened, pools, shared, until)
         if not self._loops:
             return
-        failures: list[ForqError] = []
+        failures: list[Exception] = []
 
-        def failed(error: ForqError) -> None:
+        def failed(error: Exception) -> None:
             failures.append(error)
             self.stop()
 
@@ -341,8 +367,9 @@ class Worker:
                 self.stop()
             async with anyio.create_task_group() as tasks, watched(self.name, enabled=not stop_when_empty):
                 tasks.start_soon(self._bound_drain, tasks.cancel_scope)
-                if self._presence is not None and not stop_when_empty:
-                    tasks.start_soon(self._presence.run, source, self._loops)
+                if self._presence and not stop_when_empty:
+                    presence = Presence(self.name, socket.gethostname(), self.version)
+                    tasks.start_soon(presence.run, opened.asking, self._loops)
                 async with anyio.create_task_group() as loops:
                     for loop in self._loops:
                         loops.start_soon(loop.run, stop_when_empty, failed)
@@ -352,7 +379,9 @@ class Worker:
         if failures:
             raise failures[0]
 
-    async def _make_loops(self, source: Source, shared: SharedSlots | None, until: float) -> list[QueueLoop]:
+    async def _make_loops(
+        self, opened: Opened, pools: Pools, shared: SharedSlots | None, until: float
+    ) -> list[QueueLoop]:
         """A loop for each queue; none if the worker is told to stop before the rules of all queues are known."""
         loops: list[QueueLoop] = []
         failure: Exception | None = None
@@ -360,13 +389,21 @@ class Worker:
             tasks.start_soon(self._cancel_at_stop, tasks.cancel_scope)
             try:
                 for handler in self.handlers.values():
-                    loops.append(await self._loop(handler, source, shared, until))
+                    calls = HandlerCalls(
+                        handler, [*chain(*handler.around)], opened.state, pools.get(handler.queue)
+                    )
+                    loops.append(await self._loop(handler, opened.asking, calls, shared, until))
             except Exception as error:
                 failure = error
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
         return loops if len(loops) == len(self.handlers) else []
+
+    async def _is_answered(self, opened: Opened, stop_when_empty: bool) -> bool:
+        """Wait until the source answers; False if the worker is told to stop before."""
+        until = gives_up_at(stop_when_empty=stop_when_empty)
+        return bool(await self._make_loops(opened, {}, None, until))
 
     async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()
@@ -381,26 +418,29 @@ class Worker:
         scope.cancel()
 
     async def _loop(
-        self, handler: Handler[..., Any], source: Source, shared: SharedSlots | None, until: float
+        self,
+        handler: Handler[..., Any],
+        source: Source,
+        calls: HandlerCalls,
+        shared: SharedSlots | None,
+        until: float,
     ) -> QueueLoop:
-        lease_ms, attempts = await self._rules(handler, source, until)
-        retries = handler.retries()
+        lease_ms, bounds = await self._rules(handler, source, until)
         options = handler.options
         return QueueLoop(
             handler,
             source,
             Slots(options.concurrency, shared, options.weight),
             self.stats.setdefault(handler.queue, QueueStats()),
+            calls,
             lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
-            attempts_max=attempts,
-            tries_max=None if retries is None else retries + 1,
-            middleware=self._middleware,
+            bounds=bounds,
         )
 
     async def _rules(
         self, handler: Handler[..., Any], source: Source, until: float
-    ) -> tuple[int, int | None]:
-        """The queue's lease and its bound on attempts; the default and None if the key may not read the settings."""
+    ) -> tuple[int, AttemptBounds]:
+        """The queue's lease and its bounds on attempts; defaults if it is not there yet, or may not be read."""
         try:
             configuration = await patiently(
                 source,
@@ -412,8 +452,15 @@ class Worker:
             # A key that is wrong once is always wrong, and a few more tries would lock the address out.
             if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
-            return limits.LEASE_MS_DEFAULT, None
-        return configuration.effective.lease_ms, configuration.effective.max_attempts
+            new = isinstance(error, QueueNotFound)
+            return limits.LEASE_MS_DEFAULT, AttemptBounds(
+                handler.retries, limits.ATTEMPTS_MAX_DEFAULT if new else None
+            )
+        rules, fixed = configuration.effective, configuration.settings.table is not None
+        if not fixed and handler.retries.outlast(rules.ttl_ms):
+            lives = exactly(rules.ttl_ms)
+            logger.warning("%s: `retry` goes on longer than messages live (%s)", handler.queue, lives)
+        return rules.lease_ms, AttemptBounds(handler.retries, rules.max_attempts, fixed=fixed)
 
     def _check(self) -> None:
         if not self.handlers:
@@ -422,6 +469,8 @@ class Worker:
             raise WorkerSetupError(
                 f"concurrency: {self._concurrency} is less than the {len(self.handlers)} queues of the worker"
             )
+
+        refuse_in_process(self.handlers.values())
 
     def _finished(self) -> int:
         return sum(each.finished for each in self.stats.values())

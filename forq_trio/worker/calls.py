@@ -2,32 +2,41 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 
-from forq_trio.worker.handlers import Handler
-from forq_trio.worker.jobs import Job, Run
+from forq_trio.worker.handlers import Handler, Middleware
+from forq_trio.worker.jobs import Run
+from forq_trio.worker.threads import HandlerThreads
+
+if TYPE_CHECKING:
+    from forq_trio.worker.processes import ProcessPool
 
 logger = logging.getLogger("forq_trio.worker")
 
-CallNext = Callable[[], Awaitable[object]]
-Middleware = Callable[[Job, CallNext], Awaitable[object]]
-
 
 class HandlerCalls:
-    """Calls a handler, in at most `threads_max` threads if it is a plain function."""
+    """Calls a handler, in at most as many threads as its concurrency if it is a plain function.
+
+    state: `state` of its jobs. pool: the processes of a handler with `pool`.
+    """
 
     def __init__(
-        self, handler: Handler[..., Any], middleware: Sequence[Middleware], threads_max: int
+        self,
+        handler: Handler[..., Any],
+        middleware: Sequence[Middleware],
+        state: Any = None,
+        pool: "ProcessPool | None" = None,
     ) -> None:
         self.overlapped = True  # whether a call has begun beside another one, since somebody set it to False
         self._under_way = 0
         self._handler = handler
         self._middleware = tuple(middleware)
-        self._threads = anyio.CapacityLimiter(threads_max)
+        self._state = state
+        self._pool = pool
+        self._threads = HandlerThreads(handler.options.concurrency)
         self._thread_scopes: set[anyio.CancelScope] = set()
 
     def abandon_threads(self) -> None:
@@ -35,10 +44,16 @@ class HandlerCalls:
         for scope in tuple(self._thread_scopes):
             scope.cancel()
 
+    def close(self) -> None:
+        """End the threads, each when its handler returns."""
+        self._threads.close()
+
     async def call(self, run: Run, payloads: list[Any]) -> object:
         """What the handler returned for the jobs of a run. Raises what it raises."""
         self.overlapped = self.overlapped or self._under_way > 0
         self._under_way += 1
+        for job in run.jobs:
+            job.state = self._state
         try:
             return await self._through_middleware(run, payloads)
         finally:
@@ -60,6 +75,8 @@ class HandlerCalls:
         handler = self._handler
         given: list[Any] = [payloads, run.jobs] if handler.options.batch else [payloads[0], run.jobs[0]]
         arguments = given if handler.takes_job else given[:1]
+        if self._pool is not None:
+            return await self._pool.call(arguments)
         if not handler.in_thread:
             return await handler.function(*arguments)
         for result in await self._call_in_thread(run, arguments):
@@ -88,9 +105,7 @@ class HandlerCalls:
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes.add(scope)
             try:
-                results, error = await anyio.to_thread.run_sync(
-                    call, limiter=self._threads, abandon_on_cancel=True
-                )
+                results, error = await self._threads.run(call)
             finally:
                 self._thread_scopes.discard(scope)
             if error is None:

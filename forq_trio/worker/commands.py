@@ -174,11 +174,12 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _reason(code: int, tail: str) -> str:
-    words = f"exit {code}" if code >= 0 else f"ended by {_signal_name(-code)}"
+    words = f"exit {code}" if code >= 0 else f"ended by {signal_name(-code)}"
     return f"{words}: {tail[-_REASON_LENGTH:]}" if tail else words
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal, SIGKILL for example."""
     try:
         return signal.Signals(number).name
     except ValueError:

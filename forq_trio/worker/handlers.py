@@ -1,13 +1,12 @@
 """A handler: a function and its options for one queue, checked before anything is received."""
 
 import inspect
-import math
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -18,13 +17,19 @@ from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced, check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Outcome, Retry, Settlement, reason_of
+from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, UnreadableContent, text_of
 from forq_trio.worker.payloads import Payload
+from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
+from forq_trio.worker.retries import RetryOption, RetryPolicies
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Delays = Sequence[float]
-Sender = Callable[..., Awaitable[Produced | Offered]]
+OnUnreadable = Literal["dead", "retry"]
+Pool = Literal["process"]
+
+CallNext = Callable[[], Awaitable[object]]
+"""What a middleware awaits to go on: the next middleware, or the handler."""
+Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 LEASE_SECONDS_MIN = 1.0
 CONCURRENCY_MAX = 1_000
@@ -35,23 +40,34 @@ class WorkerSetupError(Exception):
     """A worker that cannot start; the text begins with the file and line of the handler"""
 
 
+class SendingWorker(Protocol):
+    """A Worker, as its handlers know it: what sends their messages."""
+
+    async def send(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+
+    def send_blocking(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+
+
 class HandlerOptions(Struct, frozen=True):
-    """The options of `Worker.on`; see there."""
+    """The options of `Router.on`; see there."""
 
     concurrency: int = 10
-    retry: Delays | Mapping[type[Exception], Delays] | None = None
+    retry: RetryOption = None
     dead: tuple[type[Exception], ...] = ()
     lease: float | None = None
     timeout: float | None = None
     batch: int | None = None
     where: Wanted | None = None
     weight: float = 1
+    pool: Pool | None = None
+    on_unreadable: OnUnreadable = "dead"
 
 
 class Handler(Generic[P, R]):
     """The function of a queue, still callable as itself: `await send_email(mail, job)` in a unit test.
 
-    takes_job: whether it has a second parameter. in_thread: whether it is a plain function.
+    takes_job: whether it has a second parameter. in_thread: whether it is a plain function. sends: None until a Worker
+    has included its router. around: the lists of middleware of its routers, the outermost first.
     """
 
     def __init__(
@@ -59,7 +75,7 @@ class Handler(Generic[P, R]):
         function: Callable[P, R],
         queue: str,
         options: HandlerOptions,
-        send: Sender,
+        sends: SendingWorker | None,
         check_queue: Callable[[str], object] = check_queue_name,
     ) -> None:
         self.function = function
@@ -68,8 +84,13 @@ class Handler(Generic[P, R]):
         self.place = place_of(function)
         self.name = getattr(function, "__qualname__", type(function).__name__)
         self.in_thread = not _is_async(function)
-        self._send = send
+        self.sends = sends
+        self.around: list[list[Middleware]] = []
         self._check_options(check_queue)
+        try:
+            self.retries = RetryPolicies(options.retry)
+        except (TypeError, ValueError) as problem:
+            raise self.refuse(f"retry: {problem}") from None
         self.payload, self.takes_job = self._parameters()
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.name)
@@ -80,7 +101,16 @@ class Handler(Generic[P, R]):
 
     async def later(self, payload: Any, **options: Any) -> Produced | Offered:
         """Send a message to this handler's queue; as `Worker.send`."""
-        return await self._send(self.queue, payload, **options)
+        return await self._sender().send(self.queue, payload, **options)
+
+    def later_blocking(self, payload: Any, **options: Any) -> Produced | Offered:
+        """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
+        return self._sender().send_blocking(self.queue, payload, **options)
+
+    def _sender(self) -> SendingWorker:
+        if self.sends is None:
+            raise RuntimeError(f"{self.name}: no Worker has included its router")
+        return self.sends
 
     def refuse(self, problem: str) -> WorkerSetupError:
         """The error that names the handler's place."""
@@ -96,42 +126,35 @@ class Handler(Generic[P, R]):
 
     def settlement(self, result: object, job: Job) -> Settlement:
         """The settlement of a job whose handler returned or raised `result`."""
-        result = _single(result)
+        result = plain(result)
+        said = None
+        if isinstance(result, BaseExceptionGroup):
+            said = reason_in_words(result)
+            result = deciding(causes_of(result), self.options.dead, self.retries.covers)
         if isinstance(result, Discard):
             return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
         if isinstance(result, DeadLetter):
-            return Settlement("nack", reason=storable_reason(result.reason or "set aside"), final=True)
+            return Settlement(
+                "nack", reason=storable_reason(said or result.reason or "set aside"), final=True
+            )
         if isinstance(result, Retry):
+            reason = said or result.reason or "retry"
             if result.delay is not None:
-                delay_ms = math.ceil(result.delay * 1_000)
-                return Settlement("nack", delay_ms, storable_reason(result.reason or "retry"))
-            return self._retried(result, result.reason or "retry", job)
+                return self.retries.after_delay(result.delay, result, reason, job)
+            return self.retries.after(result, reason, job)
         if isinstance(result, BaseException):
+            reason = said or reason_in_words(result)
             if isinstance(result, self.options.dead):
-                return Settlement("nack", reason=reason_of(result), final=True)
-            return self._retried(result, reason_of(result), job)
+                return Settlement("nack", reason=reason, final=True)
+            return self.retries.after(result, reason, job)
         return ACK
 
-    def retries(self) -> int | None:
-        """How many failures are tried again that have no list of their own by type; None if the queue decides."""
-        delays = self.options.retry
-        if isinstance(delays, Mapping):
-            delays = delays.get(Exception)
-        return None if delays is None else len(delays)
-
-    def _retried(self, error: BaseException, reason: str, job: Job) -> Settlement:
-        delays = self._delays(error)
-        if delays is None:
-            return Settlement("nack", reason=storable_reason(reason))
-        if job.attempt > len(delays):
+    def unreadable(self, error: Exception, job: Job) -> Settlement:
+        """The settlement of a job whose content cannot be read."""
+        reason = f"the content does not fit the handler's payload: {text_of(error)}"
+        if self.options.on_unreadable == "dead":
             return Settlement("nack", reason=storable_reason(reason), final=True)
-        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable_reason(reason))
-
-    def _delays(self, error: BaseException) -> Delays | None:
-        retry = self.options.retry
-        if not isinstance(retry, Mapping):
-            return retry
-        return next((retry[each] for each in type(error).__mro__ if each in retry), None)
+        return self.retries.after(UnreadableContent(reason), reason, job)
 
     def _check_options(self, check_queue: Callable[[str], object]) -> None:
         options = self.options
@@ -148,14 +171,21 @@ class Handler(Generic[P, R]):
         if options.timeout is not None:
             self._check_seconds("timeout", options.timeout, 0.001, limits.LEASE_MS_MAX / 1_000)
         self._check_seconds("weight", options.weight, 0.001, 1_000_000)
-        many = options.retry if isinstance(options.retry, Mapping) else {Exception: options.retry or ()}
-        for kind, delays in many.items():
-            self._check_types("retry", (kind,))
-            if isinstance(delays, (str, bytes)) or not isinstance(delays, Sequence):
-                raise self.refuse("retry: a list of seconds, or a mapping of exception types to such lists")
-            for seconds in delays:
-                self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
         self._check_types("dead", options.dead)
+        if options.on_unreadable not in get_args(OnUnreadable):
+            raise self.refuse(f"on_unreadable: 'dead' or 'retry', not {options.on_unreadable!r}")
+        self._check_pool()
+
+    def _check_pool(self) -> None:
+        """A process gets no function, but imports it by the name of its module and its own."""
+        if self.options.pool is None:
+            return
+        if self.options.pool not in get_args(Pool):
+            raise self.refuse(f'pool: "process" or None, not {self.options.pool!r}')
+        if not self.in_thread:
+            raise self.refuse("a handler in a process is a plain `def`")
+        if not inspect.isfunction(self.function) or "<" in self.function.__qualname__:
+            raise self.refuse("a process imports its handler by name: write it as a `def` of a module")
 
     def _check_count(self, name: str, value: object, high: int) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
@@ -244,12 +274,3 @@ def _is_for_job(parameter: inspect.Parameter) -> bool:
 def _is_async(function: Callable[..., Any]) -> bool:
     called = getattr(function, "__call__", None)  # noqa: B004
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
-
-
-def _single(result: object) -> object:
-    """The error inside of groups that have one only, as a handler with a nursery of its own raises them."""
-    while isinstance(result, BaseExceptionGroup) and len(result.exceptions) == 1:
-        result = result.exceptions[0]
-    if isinstance(result, ExceptionGroup):
-        return next((each for each in result.exceptions if isinstance(each, Outcome)), result)
-    return result

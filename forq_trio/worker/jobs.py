@@ -4,12 +4,24 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from itertools import starmap
+from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
+from msgspec import Struct
 
+from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages.types import Delivery
-from forq_trio.worker.outcomes import LeaseLost
+from forq_trio.worker.outcomes import LeaseLost, Settlement
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    StateT = TypeVar("StateT", default=Any)
+else:
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT")  # its default is for type checkers alone, before Python 3.13
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -20,6 +32,7 @@ class HeldLease:
     """The lease of a job, as far as its worker knows. Only for the event loop's thread."""
 
     def __init__(self, ends_at: float, until: int, shorten: "Shorten | None") -> None:
+        self.since = machine_ms()  # epoch ms, when this worker got it
         self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
@@ -40,8 +53,31 @@ class HeldLease:
             self.run.scope.cancel()
 
 
-class Job:
-    """A message in process. Only `check` and `lost` may be used outside the event loop's thread."""
+class JobAttempts(Struct, frozen=True, gc=False):
+    """How many attempts a message gets."""
+
+    last: float = math.inf  # the failure of this one is final
+    counted: float = math.inf  # so many by what the queue counts with now
+    enough: float = math.inf  # a policy with more than these has the queue told
+    queue: int = limits.ATTEMPTS_MAX_DEFAULT  # the queue's bound
+
+    def granted(self, attempt: int, policy: float) -> int | None:
+        """The bound that the nack of an attempt gives the message; None: what it has is enough for its policy.
+
+        policy: the attempts by its policy, math.inf if that decides each time.
+        """
+        wanted = attempt + self.queue if math.isinf(policy) else policy
+        return min(int(wanted), limits.MAX_ATTEMPTS_MAX) if wanted > self.enough else None
+
+
+UNBOUNDED = JobAttempts()
+
+
+class Job(Generic[StateT]):
+    """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
+
+    `Job[Resources]` says what its `state` is.
+    """
 
     def __init__(
         self,
@@ -49,8 +85,9 @@ class Job:
         delivery: Delivery,
         ends_at: float,
         *,
-        last_attempt: bool = False,
+        attempts: JobAttempts = UNBOUNDED,
         shorten: "Shorten | None" = None,
+        state: Any = None,
     ) -> None:
         self.queue = queue
         self.id = delivery.id
@@ -63,14 +100,24 @@ class Job:
         self.kind = delivery.kind
         self.priority = delivery.priority
         self.received_at = delivery.received_at  # epoch ms, when the message arrived
-        self.since = machine_ms()  # epoch ms, when this worker got it
         self.receipt = delivery.receipt
         self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
-        self.last_attempt = last_attempt
-        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        self.state: StateT = state
+        """What the lifespan of the application yielded; None without one, and in a process of a handler."""
+        self.attempts = attempts
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its members for another process, which neither extends the lease nor has the state."""
+        lease = HeldLease(self.lease.ends_at, self.lease.until, None)
+        return vars(self) | {"lease": lease, "state": None}
+
+    @property
+    def last_attempt(self) -> bool:
+        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        return self.attempt >= self.attempts.last
 
     @property
     def seconds_left(self) -> float:
@@ -114,6 +161,13 @@ class Job:
                 self.queue,
                 self.id,
             )
+
+
+def is_last(settlement: Settlement, job: Job) -> bool:
+    """Whether the message fails for good with this settlement, as far as its worker knows."""
+    if settlement.what != "nack":
+        return False
+    return settlement.final or job.attempt >= (settlement.max_attempts or job.attempts.counted)
 
 
 Shorten = Callable[[Job, float], Awaitable[None]]

@@ -11,10 +11,9 @@ its own for each would cost as much again. While one waits, other tasks take the
 """
 
 import logging
-import math
 from collections import deque
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import anyio
@@ -24,11 +23,14 @@ from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Delivery
-from forq_trio.worker.calls import HandlerCalls, Middleware
+from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.jobs import Job, Run
+from forq_trio.worker.jobs import Job, Run, is_last
 from forq_trio.worker.leases import JobLeases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of
+from forq_trio.worker.program_end import ProgramEnds, end_of_program
+from forq_trio.worker.results import causes_of, plain, reason_in_words
+from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
@@ -55,23 +57,22 @@ class QueueStats(Struct):
         """Messages that left a slot."""
         return self.handled + self.failed + self.discarded + self.dead + self.lost
 
-    def count(self, settlement: Settlement, messages: int) -> None:
-        """Count messages that were settled."""
-        match settlement:
-            case Settlement(what="ack"):
+    def count(self, what: str, messages: int, dead: int) -> None:
+        """Count messages that were settled in this way. dead: how many of them failed for good."""
+        match what:
+            case "ack":
                 self.handled += messages
-            case Settlement(what="discard"):
+            case "discard":
                 self.discarded += messages
-            case Settlement(what="nack", final=True):
-                self.dead += messages
-            case Settlement(what="nack"):
-                self.failed += messages
+            case "nack":
+                self.dead += dead
+                self.failed += messages - dead
 
 
 class QueueLoop:
     """Runs the handler of one queue.
 
-    lease_ms, attempts_max: the queue's. tries_max: how often the handler's retries allow a message. None: no bound.
+    lease_ms: the queue's. bounds: on the attempts of its messages.
     """
 
     def __init__(
@@ -80,26 +81,25 @@ class QueueLoop:
         source: Source,
         slots: Slots,
         stats: QueueStats,
+        calls: HandlerCalls,
         *,
         lease_ms: int,
-        attempts_max: int | None,
-        tries_max: int | None = None,
-        middleware: Sequence[Middleware] = (),
+        bounds: AttemptBounds,
     ) -> None:
         self.handler = handler
         self.stats = stats
         self.leases = JobLeases(source, handler.queue, lease_ms)
         self._source = source
         self._slots = slots
-        self._attempts_max = math.inf if attempts_max is None else attempts_max
-        self._tries_max = math.inf if tries_max is None else tries_max
-        self._calls = HandlerCalls(handler, middleware, slots.most)
+        self._bounds = bounds
+        self._calls = calls
         self._claiming = anyio.CancelScope()
         self._ready: deque[list[Job]] = deque()  # claimed, and not begun: the jobs of one slot each
         self._resting: list[anyio.Event] = []  # tasks that wait for jobs
         self._sharing: dict[Job, list[Job]] = {}  # jobs that are not settled, with those that share the slot
         self._tasks = anyio.create_task_group()
         self._settler = Settler(source, handler.queue, self._tasks, self._settled)
+        self._failed: Callable[[Exception], None]  # see `run`
         stats.slots = slots.most
 
     @property
@@ -115,12 +115,13 @@ class QueueLoop:
         """Stop waiting for handlers that run in threads."""
         self._calls.abandon_threads()
 
-    async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
+    async def run(self, stop_when_empty: bool, failed: Callable[[Exception], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
-        failed: called at once with the error of a claim that cannot be repeated; running handlers may finish.
-        Cancelled: handlers are cancelled, and their messages released.
+        failed: called at once with the error of a claim that cannot be repeated, or with ProgramEnds; running handlers
+        may finish. Cancelled: handlers are cancelled, and their messages released.
         """
+        self._failed = failed
         try:
             async with self._tasks:
                 self._tasks.start_soon(self.leases.run)
@@ -134,6 +135,12 @@ class QueueLoop:
                 self._tasks.cancel_scope.cancel()
         finally:
             self.stats.running = 0
+            self._calls.close()
+
+    async def until_idle(self) -> None:
+        """Wait until no handler runs."""
+        while self.stats.running:
+            await self._slots.one_freed()
 
     async def _until_idle(self) -> None:
         while self._slots.busy:
@@ -161,14 +168,15 @@ class QueueLoop:
             asked = self._slots.worth_asking(full=filled == asked)
 
     async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
-        """Claim up to `most` messages."""
+        """Claim up to `most` messages. After an error it waits for none, so that the log soon says how it goes."""
+        tries = count()
         until = gives_up_at(stop_when_empty=stop_when_empty)
         return await patiently(
             self._source,
             lambda: self._source.receive(
                 self.queue,
                 max_messages=most,
-                wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX,
+                wait_ms=0 if next(tries) or stop_when_empty else limits.WAIT_MS_MAX,
                 lease_ms=self.leases.lease_ms,
                 where=self.handler.options.where,
             ),
@@ -183,16 +191,11 @@ class QueueLoop:
                 self.queue,
                 each,
                 ends_at,
-                last_attempt=each.attempts >= self._attempts_of(each),
+                attempts=self._bounds.of(each.max_attempts),
                 shorten=self.leases.shorten,
             )
             for each in deliveries
         ]
-
-    def _attempts_of(self, delivery: Delivery) -> float:
-        """How often a message may be tried: the smaller of its own bound (or the queue's) and the handler's."""
-        own = self._attempts_max if delivery.max_attempts is None else delivery.max_attempts
-        return min(own, self._tries_max)
 
     async def _take_on(self, jobs: list[Job]) -> None:
         """Have claimed jobs handled.
@@ -252,16 +255,26 @@ class QueueLoop:
             result = await self._calls.call(run, payloads)
             await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
         except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
-            if _ends_program(error):
-                raise
+            if (end := end_of_program(error)) is not None:
+                self._end_program(run, end)
+                return
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         self._settle(run, result)
 
+    def _end_program(self, run: Run, error: BaseException) -> None:
+        """Give the jobs of a call back, and have the worker stop and raise the error."""
+        jobs = run.end()
+        kind = type(error).__name__
+        logger.error("%s: the handler of %s raised %s: the worker ends", self.queue, jobs[0].id, kind)
+        for job in jobs:
+            self._settler.settle(job, RELEASE)
+        self._failed(ProgramEnds(error))
+
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
-        """The jobs whose contents fit, with their payloads. The others become dead letters."""
+        """The jobs whose contents fit, with their payloads. The others have failed."""
         readable: list[Job] = []
         payloads: list[Any] = []
         for job in jobs:
@@ -269,9 +282,10 @@ class QueueLoop:
                 payloads.append(self.handler.payload.decode(job.content))
                 readable.append(job)
             except Exception as error:
-                reason = storable_reason(f"the content does not fit the handler's payload: {text_of(error)}")
-                logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
-                self._settler.settle(job, Settlement("nack", reason=reason, final=True))
+                settlement = self.handler.unreadable(error, job)
+                what = "is a dead letter" if is_last(settlement, job) else "is tried again"
+                logger.error("%s: message %s %s: %s", self.queue, job.id, what, settlement.reason)
+                self._settler.settle(job, settlement)
         return readable, payloads
 
     def _interruption(self, run: Run) -> object:
@@ -285,16 +299,23 @@ class QueueLoop:
     def _settle(self, run: Run, result: object) -> None:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
+        result = plain(result)
+        results = self.handler.results(result, len(jobs))
+        settled = [
+            (job, None if job.lost else self._settlement(each, job))
+            for job, each in zip(jobs, results, strict=True)
+        ]
         if isinstance(result, BaseException):
-            self._log(jobs[0], result, final=self._settlement(result, jobs[0]).final)
-        for job, each in zip(jobs, self.handler.results(result, len(jobs)), strict=True):
-            if job.lost:
+            first, settlement = settled[0]
+            self._log(first, result, last=settlement is not None and is_last(settlement, first))
+        for job, settlement in settled:
+            if settlement is None:
                 self._note_lost(job)
                 self._end([job])
             else:
-                self._settler.settle(job, self._settlement(each, job))
+                self._settler.settle(job, settlement)
 
-    def _log(self, first: Job, result: BaseException, *, final: bool) -> None:
+    def _log(self, first: Job, result: BaseException, *, last: bool) -> None:
         if isinstance(result, Discard):
             logger.warning(
                 "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
@@ -305,9 +326,9 @@ class QueueLoop:
                 self.queue,
                 first.attempt,
                 first.id,
-                ", and is the last" if final else "",
-                reason_of(result),
-                frames_of(result),
+                ", and is the last" if last else "",
+                reason_in_words(result),
+                frames_of(causes_of(result)[0]) or frames_of(result),
             )
 
     def _settlement(self, result: object, job: Job) -> Settlement:
@@ -315,11 +336,12 @@ class QueueLoop:
             return RELEASE
         return self.handler.settlement(result, job)
 
-    def _settled(self, settlement: Settlement, jobs: list[Job], current: set[str]) -> None:
+    def _settled(self, settlement: Settlement, jobs: list[Job], current: Mapping[str, bool]) -> None:
         refused = [job for job in jobs if job.receipt not in current]
         for job in refused:
             self._note_lost(job)
-        self.stats.count(settlement, len(jobs) - len(refused))
+        dead = sum(current[job.receipt] for job in jobs if job.receipt in current)
+        self.stats.count(settlement.what, len(jobs) - len(refused), dead)
         self._end(jobs)
 
     def _note_lost(self, job: Job) -> None:
@@ -346,11 +368,3 @@ class QueueLoop:
     def _free_slots(self, number: int) -> None:
         if number:
             self._slots.release(number)
-
-
-def _ends_program(error: BaseException) -> bool:
-    """Whether an error does not come from the handler: Ctrl-C, or the garbage collection that ends its task."""
-    ends = (KeyboardInterrupt, GeneratorExit)
-    return isinstance(error, ends) or (
-        isinstance(error, BaseExceptionGroup) and error.subgroup(ends) is not None
-    )

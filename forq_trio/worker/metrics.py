@@ -15,7 +15,7 @@ with needing("metrics", "forq_trio.worker.metrics"):
 
 if TYPE_CHECKING:
     from forq_trio.worker.app import Worker
-    from forq_trio.worker.calls import CallNext
+    from forq_trio.worker.handlers import CallNext
 
 OUTCOMES = ("handled", "failed", "discarded", "dead", "lost")
 

@@ -1,16 +1,21 @@
 """The outcomes that a handler can return or raise to say what becomes of its message."""
 
+import copyreg
 import os
 from pathlib import Path
 from traceback import StackSummary, walk_tb
+from typing import Any
 
 from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
+from forq_trio.model.durations import Duration, ms_of
 
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
+FRAMES = "_forq_frames"
+"""The attribute of an error of another process with what `frames_of` said there."""
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -20,6 +25,10 @@ class Outcome(Exception):
     def __init__(self, reason: object = None) -> None:
         self.reason = None if reason is None else text_of(reason)
         super().__init__(self.reason or "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An outcome of a process travels without `__init__`, whose parameters are not the same in each class."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class Discard(Outcome):
@@ -42,15 +51,18 @@ class DeadLetter(Outcome):
 class Retry(Outcome):
     """The attempt failed, and another one is wanted.
 
-    delay: seconds until then; None for the handler's `retry`, or without one the queue's back-off.
-    reason: None for "retry".
+    delay: until then; None for the handler's `retry`, or without one the queue's back-off. reason: None for "retry".
     """
 
-    def __init__(self, delay: float | None = None, reason: object = None) -> None:
-        if delay is not None and not 0 <= delay * 1_000 <= limits.NACK_DELAY_MS_MAX:
+    def __init__(self, delay: Duration | None = None, reason: object = None) -> None:
+        if delay is not None and not 0 <= ms_of(delay) <= limits.NACK_DELAY_MS_MAX:
             raise ValueError(f"delay: 0 to {limits.NACK_DELAY_MS_MAX // 1_000} seconds, not {delay!r}")
         super().__init__(reason)
         self.delay = delay
+
+
+class UnreadableContent(Exception):
+    """The content of the message does not fit the handler's payload"""
 
 
 class LeaseLost(Exception):
@@ -64,6 +76,7 @@ class Settlement(Struct, frozen=True):
     delay_ms: int | None = None  # of a nack, None for the queue's back-off
     reason: str | None = None
     final: bool = False  # of a nack
+    max_attempts: int | None = None  # of a nack: the message's own bound from now on, None for the one it has
 
 
 ACK = Settlement("ack")
@@ -89,6 +102,8 @@ def frames_of(error: BaseException) -> str:
 
     It has neither values nor the texts of other errors, because they may be secret.
     """
+    if (told := getattr(error, FRAMES, None)) is not None:
+        return str(told)
     frames = [
         frame
         for frame in StackSummary.extract(walk_tb(error.__traceback__), lookup_lines=False)

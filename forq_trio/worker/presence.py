@@ -32,7 +32,7 @@ class Reported(Protocol):
 
 
 class Presence:
-    """Reports of one worker, while it serves."""
+    """Reports of one worker, for one time that it serves."""
 
     def __init__(self, name: str, host: str, version: str) -> None:
         self._id = str(uuid4())
@@ -90,9 +90,11 @@ def _queue(loop: QueueLoop) -> WorkerQueue:
         len(loop.leases.jobs),
         stats.handled + stats.discarded,
         stats.failed + stats.dead + stats.lost,
-        tuple(HeldMessage(job.id, job.sequence, job.since, job.attempt, job.lease_until) for job in held),
+        tuple(
+            HeldMessage(job.id, job.sequence, job.lease.since, job.attempt, job.lease_until) for job in held
+        ),
     )
 
 
 def _since(job: Job) -> int:
-    return job.since
+    return job.lease.since

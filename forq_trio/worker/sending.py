@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from forq_trio.model import limits
 from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced
 from forq_trio.worker.handlers import Handler
+from forq_trio.worker.opening import WorkerSource
 from forq_trio.worker.payloads import Payload
-from forq_trio.worker.source import WorkerSource
+from forq_trio.worker.source import Source
 
 Sent: TypeAlias = Produced | Offered
 """What became of a message."""
@@ -29,6 +31,23 @@ class Sender:
     ) -> Sent:
         """See `Worker.send`."""
         source = self._source.to_send
+        return await _give(source, queue, key, self._written(queue, payload, delay, options), options)
+
+    def send_blocking(
+        self, queue: str, payload: Any, *, delay: float | None, key: str | None, options: dict[str, Any]
+    ) -> Sent:
+        """See `Worker.send_blocking`."""
+        content = self._written(queue, payload, delay, options)
+        if (opened := self._source.opened) is not None:
+            sent: Sent = opened.call(partial(_give, opened.sending, queue, key, content, options))
+            return sent
+        source = self._source.to_send_blocking()
+        if key is not None:
+            return source.offer(queue, key, content, **options)
+        return source.produce(queue, content, **options)
+
+    def _written(self, queue: str, payload: Any, delay: float | None, options: dict[str, Any]) -> str:
+        """The content of a message; its delay and attributes become options."""
         content = self._payload_of(queue, payload).encode(payload)
         attributes = dict(options.get("attributes") or {})
         for name, value in (pair for each in self.attributes for pair in each().items()):
@@ -38,9 +57,7 @@ class Sender:
             options["attributes"] = attributes
         if delay is not None:
             options["delay_ms"] = math.ceil(delay * 1_000)
-        if key is not None:
-            return await source.offer(queue, key, content, **options)
-        return await source.produce(queue, content, **options)
+        return content
 
     def _payload_of(self, queue: str, payload: Any) -> Payload:
         handler = self._handlers.get(queue)
@@ -50,3 +67,9 @@ class Sender:
         if known is None:
             known = self._payloads[type(payload)] = Payload(type(payload))
         return known
+
+
+async def _give(source: Source, queue: str, key: str | None, content: str, options: dict[str, Any]) -> Sent:
+    if key is not None:
+        return await source.offer(queue, key, content, **options)
+    return await source.produce(queue, content, **options)

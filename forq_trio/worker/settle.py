@@ -1,7 +1,7 @@
 """Settlements of many handlers share requests: while one request is under way, the next ones gather."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,8 +18,11 @@ logger = logging.getLogger("forq_trio.worker")
 RELEASE_SECONDS = 2.0
 """For how long a cancelled worker tries to release its messages, and to settle those that are done."""
 
-Settled = Callable[[Settlement, list[Job], set[str]], None]
-"""Is called with jobs that were settled together, and the receipts of those that are settled durably now."""
+Settled = Callable[[Settlement, list[Job], Mapping[str, bool]], None]
+"""Is called with jobs that were settled together, and the receipts of those that are settled durably now.
+
+Each receipt has whether its message has failed for good.
+"""
 
 
 class Settler:
@@ -58,8 +61,8 @@ class Settler:
         finally:
             del self._gathered[settlement]
 
-    async def _send(self, settlement: Settlement, jobs: list[Job]) -> set[str]:
-        """The receipts of the jobs that are settled; of the others they are not current, or the time was too short."""
+    async def _send(self, settlement: Settlement, jobs: list[Job]) -> dict[str, bool]:
+        """As `Settled` takes it. The other receipts are not current, or the time was too short."""
         receipts = [job.receipt for job in jobs]
         problem = f"{self._queue}: {settlement.what} of {len(receipts)} failed"
         try:
@@ -71,8 +74,8 @@ class Settler:
             )
         except ForqError as error:
             logger.error("%s: %s", problem, error)
-            return set()
-        return {result.receipt for result in results if result.ok}
+            return {}
+        return {result.receipt: settlement.final or result.failed for result in results if result.ok}
 
     async def _send_once(self, settlement: Settlement, gathered: list[Job]) -> None:
         """Settle jobs, also those that come meanwhile. If it fails, their leases run out."""
@@ -96,5 +99,10 @@ class Settler:
             case "discard":
                 return await source.discard(queue, receipts, reason=settlement.reason or "discarded")
         return await source.nack(
-            queue, receipts, delay_ms=settlement.delay_ms, reason=settlement.reason, final=settlement.final
+            queue,
+            receipts,
+            delay_ms=settlement.delay_ms,
+            reason=settlement.reason,
+            final=settlement.final,
+            max_attempts=settlement.max_attempts,
         )

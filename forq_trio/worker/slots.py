@@ -51,8 +51,9 @@ class Slots:
 
     async def one_freed(self) -> None:
         """Wait until a slot is given back."""
-        freed = self.freed = anyio.Event()
-        await freed.wait()
+        if self.freed.is_set():  # else others wait for it, too
+            self.freed = anyio.Event()
+        await self.freed.wait()
 
     def release(self, number: int) -> None:
         """Free this many slots."""

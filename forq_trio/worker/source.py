@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 import anyio
 
 from forq_trio.client.environment import FromEnvironment, server_url
-from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWrongKeys
 from forq_trio.model.extras import needing
@@ -77,22 +76,58 @@ async def patiently(
 ) -> R:
     """The answer of a call, which is repeated with growing pauses while the source does not answer.
 
-    The log says so once, and again if the reason changes. Raises an error that is not temporary, and any error once the
-    next try would be later than `until`, on the event loop's clock.
+    The log says so once, and again if the reason changes, and when there is an answer. Raises an error that is not
+    temporary, and any error once the next try would be later than `until`, on the event loop's clock.
     """
     pause = PAUSE_SECONDS_MIN
+    failed_at = math.inf
     told = None
     while True:
         try:
-            return await call()
+            answer = await call()
         except ForqError as error:
             if ends_all(error, source) or not passes(error) or anyio.current_time() + pause >= until():
                 raise
+            failed_at = min(failed_at, anyio.current_time())
             if str(error) != told:
                 told = str(error)
                 logger.warning("%s, trying again: %s", problem, told)
+        else:
+            if told is not None:
+                logger.warning("%s for %.1f s; now it works", problem, anyio.current_time() - failed_at)
+            return answer
         await anyio.sleep(pause)
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+
+def connection(
+    given: str | None, secret: str | None
+) -> tuple[str, str | FromEnvironment, str | FromEnvironment]:
+    """Where a source is, and the URL and the secret as a client takes them. given, secret: see `Worker`."""
+    place = server_url() if given is None else given
+    return (
+        place,
+        FromEnvironment.URL if given is None else place,
+        FromEnvironment.SECRET if secret is None else secret,
+    )
+
+
+def is_server(place: str) -> bool:
+    """Whether a URL is that of a server."""
+    return place.startswith(("http://", "https://"))
+
+
+def is_database(place: str) -> bool:
+    """Whether a URL is that of a database, whose queue is in this process."""
+    return place.startswith(("sqlite:", "memory:", "postgresql:", "postgres:"))
+
+
+def unknown_kind(place: str) -> ValueError:
+    """The error for any other URL."""
+    kind = place.partition(":")[0]  # without what may be a password
+    return ValueError(
+        f"a worker's source is a URL with http, https, sqlite, memory or postgresql: not {kind!r}"
+    )
 
 
 @asynccontextmanager
@@ -106,55 +141,22 @@ async def open_source(
     given, secret: see `Worker`. Raises ValueError for a URL of an unknown kind, InvalidSecret, and what `open_broker`
     raises.
     """
-    source = server_url() if given is None else given
-    if not isinstance(source, str):
-        yield source, source
-    elif source.startswith(("http://", "https://")):
+    if given is not None and not isinstance(given, str):
+        yield given, given
+        return
+    place, url, key = connection(given, secret)
+    if is_server(place):
         from forq_trio.client.aio import AsyncForqClient
         from forq_trio.client.aio_pool import AsyncPool
 
-        url: str | FromEnvironment = FromEnvironment.URL if given is None else source
-        key: str | FromEnvironment = FromEnvironment.SECRET if secret is None else secret
-        pool = AsyncPool(source)
+        pool = AsyncPool(place)
         asking = AsyncForqClient(url, key, retry_seconds=RETRY_SECONDS, transport=pool)
         async with AsyncForqClient(url, key, transport=pool) as sending:
             yield asking, sending
-    elif source.startswith(("sqlite:", "memory:", "postgresql:", "postgres:")):
+    elif is_database(place):
         with needing("embed", "a worker on a database"):
             from forq_trio.system import open_broker
-        async with open_broker(source) as broker:
+        async with open_broker(place) as broker:
             yield broker, broker
     else:
-        kind = source.partition(":")[0]  # without what may be a password
-        raise ValueError(
-            f"a worker's source is a URL with http, https, sqlite, memory or postgresql: not {kind!r}"
-        )
-
-
-class WorkerSource:
-    """Where a worker gets its messages. given, secret: see `Worker`. Raises InvalidSecret."""
-
-    def __init__(self, given: "str | Source | None", secret: str | None) -> None:
-        self.opened: Source | None = None  # while the worker runs
-        self._sending: Source | None = (
-            None  # the same for handlers, which do not repeat their calls themselves
-        )
-        self._given = given
-        self._secret = secret and check_secret(secret)
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Source]:
-        """The source as the worker asks it. See `open_source`."""
-        async with open_source(self._given, self._secret) as (asking, self._sending):
-            try:
-                yield asking
-            finally:
-                self._sending = None
-
-    @property
-    def to_send(self) -> Source:
-        """The open source, to send to. Raises RuntimeError if the worker is not open."""
-        source = self._sending or self.opened or self._given
-        if source is None or isinstance(source, str):
-            raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
-        return source
+        raise unknown_kind(place)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from forq_trio.model.extras import needing
-from forq_trio.worker.jobs import Job
+from forq_trio.worker.jobs import Job, is_last
 from forq_trio.worker.outcomes import Outcome, Settlement
 
 with needing("otel", "forq_trio.worker.tracing"):
@@ -13,7 +13,7 @@ with needing("otel", "forq_trio.worker.tracing"):
 
 if TYPE_CHECKING:
     from forq_trio.worker.app import Worker
-    from forq_trio.worker.calls import CallNext
+    from forq_trio.worker.handlers import CallNext
 
 
 def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
@@ -48,7 +48,8 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
             handler = worker.handlers[job.queue]
             results = handler.results(result, len(spans))
             for span, each, one in zip(spans, run.jobs, results, strict=True):
-                _end(span, one, None if interrupted or each.lost else handler.settlement(one, each))
+                settlement = None if interrupted or each.lost else handler.settlement(one, each)
+                _end(span, one, each, settlement)
         return result
 
     worker.attributes(current_trace)
@@ -67,11 +68,11 @@ def _about(job: Job) -> dict[str, str | int]:
     }
 
 
-def _end(span: Span, result: object, settlement: Settlement | None) -> None:
+def _end(span: Span, result: object, job: Job, settlement: Settlement | None) -> None:
     """End a span with its message's outcome. settlement: None if the handler was cancelled, or the lease lost."""
     if settlement is None:
         settlement = Settlement("interrupted", reason="the handler was cancelled, or the lease was lost")
-    span.set_attribute("forq.outcome", "dead" if settlement.final else settlement.what)
+    span.set_attribute("forq.outcome", "dead" if is_last(settlement, job) else settlement.what)
     if settlement.what in ("nack", "interrupted"):
         span.set_status(Status(StatusCode.ERROR, settlement.reason))
     if isinstance(result, Exception) and not isinstance(result, Outcome):

@@ -3,7 +3,9 @@
 Such an error is of the surroundings, a missing secret for example, and forty lines of our frames would hide it.
 """
 
+import shutil
 import sys
+import textwrap
 import weakref
 from collections.abc import Callable
 from types import TracebackType
@@ -24,9 +26,17 @@ class OneLineHook:
 
     def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if error is self._error():
-            print(f"forq: {error}", file=sys.stderr)
+            print(_between_words(f"forq: {error}"), file=sys.stderr)
         else:
             self._before(kind, error, trace)
+
+
+def _between_words(line: str) -> str:
+    """The line, on a terminal broken between words."""
+    if not sys.stderr.isatty():
+        return line
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def tell_in_one_line(error: ForqError) -> None:

@@ -42,6 +42,19 @@ def test_nack(connected: Forq, client: ForqClient, queue: str, received: Deliver
     assert (message.process_after - message.updated_at, message.last_error) == (500, "no paper")
 
 
+def test_a_nack_with_a_bound_of_its_own(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    outcome = connected("nack", queue, received.receipt, "--max-attempts", "2", "--delay", "0")
+    assert (outcome.code, outcome.out) == (0, "1 message nacked\n")
+    (again,) = client.receive(queue)
+    outcome = connected("nack", queue, again.receipt, "--json")
+    assert json.loads(outcome.out).items() >= {"ok": True, "failed": True}.items()
+
+
+def test_a_nack_says_for_how_many_it_was_the_last(connected: Forq, client, queue: str, received: Delivery):
+    outcome = connected("nack", queue, received.receipt, "--final")
+    assert (outcome.code, outcome.out) == (0, "1 message nacked, 1 for the last time\n")
+
+
 def test_extend(connected: Forq, client: ForqClient, queue: str, received: Delivery):
     before_ms = time.time_ns() // 1_000_000
     outcome = connected("extend", queue, received.receipt, "--lease", "2h")
@@ -54,6 +67,7 @@ def test_extend(connected: Forq, client: ForqClient, queue: str, received: Deliv
         "ok": True,
         "code": None,
         "message": None,
+        "failed": False,
         "leaseUntil": client.message(queue, received.id).lease_until,
     }
     assert 0 <= result["leaseUntil"] - before_ms - 300_000 < 60_000

@@ -18,10 +18,12 @@ from support.in_process import in_process_server
 from support.real_server import SECRET
 from support.workers import part, report, worker_id
 
-from .conftest import Forq, Stream
+from .conftest import NOWHERE, Forq, Stream
 
 NAME = sha256(b"a queue").hexdigest()
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
+BELOW = re.compile(r"  \S")
+"""A line below a row, with what is too long for it."""
 LISTS = (
     ("queues",),
     ("peek", NAME, "-n", "2"),
@@ -77,7 +79,8 @@ def test_a_row_is_a_line(
     assert piped.code == 0, piped.err
     shown = forq(*arguments, terminal=True)
     lines = STYLE.sub("", shown.out).splitlines()
-    assert len(lines) == len(piped.out.splitlines()) > 1
+    rows = [line for line in lines if not BELOW.match(line)]
+    assert len(rows) == len(piped.out.splitlines()) > 1
     assert max(map(cell_len, lines)) <= width
     if arguments[0] in WITHOUT_NAMES:
         return
@@ -86,7 +89,7 @@ def test_a_row_is_a_line(
         assert NAME in shown.out
     elif NAME not in shown.out:
         assert "…" in shown.out
-        assert "whole names. With --json they are there." in shown.err
+        assert "whole names. With --json they are there." in " ".join(shown.err.split())
 
 
 def test_queues_at_80_columns(forq: Forq, full: str, monkeypatch: pytest.MonkeyPatch):
@@ -119,7 +122,7 @@ def table(monkeypatch: pytest.MonkeyPatch):
             patch.setattr("sys.stderr", err)
             patch.setenv("COLUMNS", str(width))
             print_table(columns, [(queue, owner, 1, 2, health)])
-        return STYLE.sub("", out.text()).splitlines(), err.text()
+        return STYLE.sub("", out.text()).splitlines(), " ".join(err.text().split())
 
     return table
 
@@ -133,11 +136,11 @@ def test_texts_then_columns_then_names_give_way(table):
     assert table(60, name, "shop", words) == ([head, f"{name}  shop       1     2  Behind: the o…"], "")
     lines, told = table(54, name, "shop", words)
     assert lines[1] == f"{name}  shop       1  Behind: the o…"
-    assert told == "Too narrow for: held. With --json they are there.\n"
+    assert told == "Too narrow for: held. With --json they are there."
     assert table(50, name, "shop", words)[0][1] == f"{name}  shop       1  Behind: t…"
     lines, told = table(46, name, "shop", words)
     assert lines[1] == "eu.orders.…xxxxxxxxx  shop       1  Behind: t…"
-    assert told == "Too narrow for: held, whole names. With --json they are there.\n"
+    assert told == "Too narrow for: held, whole names. With --json they are there."
     assert len(table(20, name, "shop", words)[0]) == 6
 
 
@@ -186,35 +189,129 @@ def failing() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("width", "head"),
     [
-        (60, ["id", "last error"]),
-        (80, ["id", "age", "reason", "last error"]),
-        (100, ["id", "age", "from", "reason", "last error", "content"]),
-        (120, ["sequence", "id", "age", "from", "attempts", "reason", "last error", "content"]),
+        (60, ["id", "age"]),
+        (80, ["id", "age", "reason", "content"]),
+        (100, ["id", "age", "from", "attempts", "reason", "content"]),
+        (120, ["sequence", "id", "age", "from", "attempts", "reason", "content"]),
     ],
 )
-def test_of_dead_letters_the_error_is_there_at_every_width(
+def test_of_dead_letters_the_whole_error_is_there_at_every_width(
     forq: Forq, failing: str, monkeypatch: pytest.MonkeyPatch, width: int, head: list[str]
 ):
+    """It was cut at 40 characters, also where the terminal had space."""
+    error = "410 Gone: the hook of customer 4117 does not exist"
     monkeypatch.setenv("FORQ_URL", failing)
     monkeypatch.setenv("COLUMNS", str(width))
-    shown, *rows = STYLE.sub("", forq("dead", "list", "orders-dlq", terminal=True).out).splitlines()
+    shown, title, *rows = STYLE.sub("", forq("dead", "list", "orders-dlq", terminal=True).out).splitlines()
     assert re.split(" {2,}", shown.strip()) == head
-    assert len(rows) == 2
-    assert all("410 Gone: the hook of" in row for row in rows)
+    assert title == "  last error"
+    assert rows[1::2] == [f"  {error}"] * 2
+    piped = forq("dead", "list", "orders-dlq").out.splitlines()
+    assert [line.split("\t")[6] for line in piped] == ["last error", error, error]
+
+
+def test_an_attempt_that_only_its_lease_ended_says_so(
+    connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Beside "max_attempts_reached" there was nothing."""
+    client.produce(queue, "x", max_attempts=1)
+    client.receive(queue, lease_ms=0)
+    while not client.queue_stats(f"{queue}-dlq").ready:
+        pass
+    row = connected("dead", "list", f"{queue}-dlq").out.splitlines()[1].split("\t")
+    assert row[5:7] == ["max_attempts_reached", "lease ended"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_the_health_of_a_queue_is_there_at_every_width(monkeypatch: pytest.MonkeyPatch, width: int):
-    verdict = "Consumers but nothing acked"
+@pytest.mark.parametrize(
+    "verdict",
+    ["Consumers but nothing acked", "Backlog: the oldest message has waited for 3 h, and 2 workers"],
+)
+def test_the_health_of_a_queue_is_there_at_every_width(
+    monkeypatch: pytest.MonkeyPatch, width: int, verdict: str
+):
     out = Stream(terminal=True)
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", Stream(terminal=True))
     monkeypatch.setenv("COLUMNS", str(width))
     print_table(look._LISTED, [("eu.orders.checkout", 3, 0, 2, 0, 0, 1, "no", verdict)])
-    head, row = STYLE.sub("", out.text()).splitlines()
-    assert row.startswith("eu.orders.checkout ")
-    assert row.endswith(verdict)
+    head, *row = [line for line in STYLE.sub("", out.text()).splitlines() if line != "  health"]
+    assert row[0].startswith("eu.orders.checkout ")
+    assert " ".join(" ".join(row).split()).endswith(verdict)
+    assert max(map(len, row)) <= width
     assert head.split()[:2] == ["queue", "ready"]
+
+
+def test_a_verdict_that_has_no_space_is_below_its_row(monkeypatch: pytest.MonkeyPatch):
+    columns = (
+        Column("queue", CellKind.NAME),
+        Column("ready", CellKind.NUMBER, spare=1),
+        Column("health", CellKind.VERDICT, least=15),
+    )
+    rows = [("orders", 1, "Backlog and no consumers at all"), ("mails", 2, "")]
+
+    def lines(width: int) -> list[str]:
+        out = Stream(terminal=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", out)
+            patch.setattr("sys.stderr", Stream(terminal=True))
+            patch.setenv("COLUMNS", str(width))
+            print_table(columns, rows)
+        return STYLE.sub("", out.text()).splitlines()
+
+    one_line = ["queue   ready  health", "orders      1  Backlog and no consumers at all", "mails       2"]
+    assert lines(46) == one_line
+    below = [
+        "queue   ready",
+        "  health",
+        "orders      1",
+        "  Backlog and no consumers at all",
+        "mails       2",
+    ]
+    assert lines(45) == below
+    assert lines(33) == below
+    assert lines(32) == [*below[:3], "  Backlog and no consumers at", "  all", below[-1]]
+
+
+def test_an_error_is_broken_between_words(forq: Forq, monkeypatch: pytest.MonkeyPatch):
+    piped = forq("queues", "--url", NOWHERE)
+    assert piped.err.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = forq("queues", "--url", NOWHERE, terminal=True)
+    lines = shown.err.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines) == piped.err.strip()
+
+
+def test_so_is_a_long_member_of_a_message(
+    forq: Forq, failing: str, client: ForqClient, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FORQ_URL", failing)
+    monkeypatch.setenv("COLUMNS", "60")
+    with ForqClient(failing, SECRET) as there:
+        (id, *_) = [each.id for each in there.peek("orders-dlq")]
+    lines = forq("dead", "show", "orders-dlq", id, terminal=True).out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("last error"))
+    assert lines[place : place + 2] == [
+        "last error       410 Gone: the hook of customer 4117 does",
+        "                 not exist",
+    ]
+    assert max(map(len, lines)) <= 60
+
+
+def test_a_long_reason_is_below_its_event(forq: Forq, monkeypatch: pytest.MonkeyPatch):
+    """It was cut."""
+    reason = "no stock, and no supplier who could deliver before the end of the month; "
+    with in_process_server(events=True) as url, ForqClient(url, SECRET) as client:
+        client.produce("orders", "x")
+        client.nack("orders", client.receive("orders"), reason=reason.strip())
+        monkeypatch.setenv("FORQ_URL", url)
+        monkeypatch.setenv("COLUMNS", "80")
+        *_, words, below = forq("events", terminal=True).out.splitlines()
+    assert " nacked " in words
+    assert "orders 1 attempt 1" in words
+    assert below == f"  {reason.strip()}"
 
 
 def test_a_text_of_which_more_has_to_be_there(monkeypatch: pytest.MonkeyPatch):

@@ -179,7 +179,33 @@ def test_following_a_server_that_breaks_off_every_poll_comes_to_an_end(
     assert outcome.code == 3
     assert clock.slept[:3] == [0.1, 0.2, 0.4]
     assert 20 < sum(clock.slept) <= 30
-    assert "did not answer" in outcome.err
+    told, end = outcome.err.splitlines()
+    assert "did not answer" in end
+    assert told == f"{end}; trying again for 30 s"
+
+
+def test_following_says_that_the_server_is_away_and_that_it_is_back(
+    three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    """It was silent for 30 seconds."""
+    clock = Clock(monkeypatch)
+    proxy.spoiled += [CUT_OFF] * 2
+    outcome = three("receive", queue, "--follow", "--max", "1", "--ack")
+    away, back = outcome.err.splitlines()
+    assert away.endswith("; trying again for 30 s")
+    assert (outcome.out, back) == ("a\n", "forq: the server answers again")
+    assert clock.slept == [0.1, 0.2]
+
+
+def test_following_no_server_says_so_after_a_second(forq: Forq, queue: str, monkeypatch: pytest.MonkeyPatch):
+    clock = Clock(monkeypatch)
+    outcome = forq("receive", queue, "--follow", "--url", NOWHERE)
+    told, end = outcome.err.splitlines()
+    assert outcome.code == 3
+    assert told.startswith(f"forq: no server can be reached at {NOWHERE} ")
+    assert told.endswith("; trying again for 30 s")
+    assert end.startswith(f"forq: no server can be reached at {NOWHERE} ")
+    assert 20 < sum(clock.slept) < 70
 
 
 def test_an_acknowledgement_that_broke_off_is_repeated(

@@ -8,6 +8,8 @@ from rich.cells import cell_len
 
 from forq_trio import ForqClient, NewSchedule, ScheduleNotFound
 from forq_trio.cli.schedule import schedule
+from forq_trio.cli.schedule_words import latest
+from forq_trio.model.schedules.types import COUNTED_IN_PART, SavedRun, Schedule
 
 from .conftest import NOWHERE, Forq
 
@@ -182,6 +184,16 @@ def test_one_is_shown_with_its_runs(connected: Forq, made: str, queue: str):
     assert runs.splitlines()[2].split("\t")[1:4] == ["by hand", "-", ran["id"]]
     details = json.loads(connected("schedule", "show", made, "--json", "-n", "0").out)
     assert (details["schedule"]["name"], len(details["nextRuns"]), details["runs"]) == (made, 5, [])
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [(None, "missed (500 runs)"), (f"late; {COUNTED_IN_PART}", "missed (more than 500 runs)")],
+)
+def test_a_number_of_missed_runs_that_is_not_all_is_said_to_be_more(reason: str | None, said: str):
+    run = SavedRun(nominal=1, result="missed", runs=500, at=1, reason=reason)
+    shown = Schedule(name="s", queue="q", content="c", every="1h", made_at=1, updated_at=1, last_run=run)
+    assert latest(shown).startswith(f"{said} ")
 
 
 def test_content_cannot_command_the_terminal(connected: Forq, client: ForqClient, made: str, queue: str):

@@ -179,6 +179,23 @@ def test_a_module_has_its_worker(forq: Forq, url: str, client: ForqClient, queue
     assert "handled" in done.err
 
 
+FAILING = """@asynccontextmanager
+async def resources():
+    raise OSError("no route")
+    yield"""
+
+
+def test_the_lifespan_of_a_module_that_fails_is_told(forq: Forq, url: str, queue: str, here: Path):
+    app = APP.format(url=url, queue=queue, file="done").replace(
+        "Worker(", "Worker(lifespan=resources, source="
+    )
+    lifespan = f"from contextlib import asynccontextmanager\n\n{FAILING}\n"
+    (here / "work_lifespan.py").write_text(lifespan + app)
+    done = forq("work", "work_lifespan:app", "--stop-when-empty")
+    assert done.code == 2
+    assert "work_lifespan.py:3: resources: the lifespan failed at its start: OSError: no route" in done.err
+
+
 @pytest.mark.parametrize("target", ["work_app_two.py", "./work_app_two.py:app", "below/work_app_three.py"])
 def test_a_file_has_its_worker(forq: Forq, url: str, client: ForqClient, queue: str, here: Path, target: str):
     client.produce(queue, "x")

@@ -222,6 +222,7 @@ settling = st.one_of(
         maybe(0, 1, 1_000, 70_000),
         maybe("", "broke"),
         final=st.sampled_from((False, False, False, True)),
+        max_attempts=maybe(1, 3, 9),
     ),
     st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(DiscardMessages, queues, stand_in_receipts.map(tuple), st.sampled_from(("no use", "broke"))),
@@ -383,7 +384,12 @@ consuming = st.one_of(
 schedule_names = st.sampled_from("efgh")
 schedules = st.builds(
     lambda timing, **members: NewSchedule(**timing, **members),
-    st.sampled_from(({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"})),
+    st.sampled_from(
+        (
+            *({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"}),
+            {"cron": "*/20 14,15 23 * * *", "time_zone": "Europe/Paris"},
+        )
+    ),
     queue=sent_to,
     content=st.sampled_from(CONTENTS),
     group=maybe("g"),

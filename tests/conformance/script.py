@@ -11,6 +11,7 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Nack,
+    Nacked,
     Pause,
     Produce,
     Redrive,
@@ -95,7 +96,7 @@ def nack(
     *,
     queue: str = "q",
     now: int = T0,
-) -> bool:
+) -> Nacked:
     return do(engine, Nack(queue, (receipt,), delay_ms, reason), now)[0]
 
 

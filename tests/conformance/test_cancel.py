@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, Cancel, Claim, Configure, Nack, Pause
+from forq_trio.model.commands import Ack, Cancel, Claim, Configure, Nack, Nacked, Pause
 from forq_trio.model.errors import MessageInFlight, MessageNotFound
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.settings import SettingsChange
@@ -85,7 +85,7 @@ def test_of_another_queue_or_never_sent_it_is_not_there(engine):
 def test_a_failed_message_does_not_become_a_dead_letter(engine):
     sent = send(engine, max_attempts=1)
     _, receipt = receive_one(engine)
-    assert do(engine, Nack("q", (receipt,))) == (True,)
+    assert do(engine, Nack("q", (receipt,))) == (Nacked.FAILED,)
     assert look(engine, sent.id).status == "failed"
     assert cancel(engine, sent) is None
     assert counted(engine)["q"] == QueueCounts()

@@ -7,7 +7,17 @@ from contextlib import closing
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Cancel, Extend, Nack, NackById, ProduceMany, Redrive, Sweep, SweepKind
+from forq_trio.model.commands import (
+    Cancel,
+    Extend,
+    Nack,
+    NackById,
+    Nacked,
+    ProduceMany,
+    Redrive,
+    Sweep,
+    SweepKind,
+)
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, NACKED, STALE_RECOVERED, EngineSettings, Event
@@ -130,7 +140,7 @@ def test_a_batch_moves_some_and_leaves_the_rest_to_a_sweep(engine, monkeypatch, 
     with monkeypatch.context() as bounded:
         bounded.setattr(limits, name, bound)
         result = run(engine, Nack("q", receipts(deliveries[:2])), *by_ids)
-    assert result.outcomes == [(True, True), True, True]
+    assert result.outcomes == [(Nacked.FAILED,) * 2, True, True]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 2, "failed"), Event(NACKED, "q", 4)]
     assert result.failed_queued
     assert counted(engine) == {"q": QueueCounts(failed=2), "q-dlq": QueueCounts(ready=2)}
@@ -143,7 +153,7 @@ def test_what_a_later_command_of_the_batch_does_to_it_counts(engine) -> None:
     taken = receipts(receive(engine, 2))
     batch = [Nack("q", taken), Redrive("q", (redriven.id,), "elsewhere"), Cancel("q", cancelled.id)]
     result = run(engine, *batch)
-    assert result.outcomes == [(True, True), (True,), None]
+    assert result.outcomes == [(Nacked.FAILED,) * 2, (True,), None]
     assert counted(engine) == {"q": QueueCounts(), "elsewhere": QueueCounts(ready=1)}
 
 

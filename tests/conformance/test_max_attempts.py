@@ -2,10 +2,11 @@
 
 import pytest
 
-from forq_trio.model.commands import Extend, NackById, Release
+from forq_trio.model.commands import Extend, Nack, NackById, Nacked, Release
 from forq_trio.model.messages.types import LEASE_ENDED, Failure
 from forq_trio.storage.engine import EngineSettings
 
+from .keyed import offer
 from .script import T0, configure, do, fail, look, nack, receive_one, redrive, run, send, send_dead_letter
 
 
@@ -53,6 +54,50 @@ def test_the_end_of_a_lease_counts_against_it(engine):
     receive_one(engine, lease_ms=5)
     assert run(engine, now=T0 + 5).failed_queued
     assert look(engine, produced.id).status == "failed"
+
+
+def raise_bound(engine, bound, *, now=T0):
+    """Nack the one message with a bound of its own; the outcome."""
+    _, receipt = receive_one(engine, now=now)
+    return do(engine, Nack("q", (receipt,), 0, max_attempts=bound), now)[0]
+
+
+@pytest.mark.usefixtures("failed_stay")
+@pytest.mark.parametrize("own", [None, 3])
+def test_a_nack_may_give_it_a_bound_of_its_own(engine, own):
+    """It holds for its nack, and for what comes later, whatever ends the attempts."""
+    configure(engine, max_attempts=2)
+    produced = send(engine, max_attempts=own)
+    fail(engine, attempts=1)
+    assert raise_bound(engine, 5) is Nacked.RETURNED
+    assert look(engine, produced.id).max_attempts == 5
+    assert nack(engine, receive_one(engine)[1], 0) is Nacked.RETURNED
+    delivery, _ = receive_one(engine, lease_ms=5)
+    assert (delivery.attempts, delivery.max_attempts) == (4, 5)
+    assert not run(engine, now=T0 + 5).failed_queued
+    assert nack(engine, receive_one(engine, now=T0 + 5)[1], 0, now=T0 + 5) is Nacked.FAILED
+    assert (look(engine, produced.id).status, look(engine, produced.id).attempts) == ("failed", 5)
+
+
+@pytest.mark.usefixtures("failed_stay")
+def test_a_nack_may_lower_it(engine):
+    produced = send(engine, max_attempts=9)
+    fail(engine, attempts=1)
+    assert raise_bound(engine, 2) is Nacked.FAILED
+    assert look(engine, produced.id).status == "failed"
+
+
+def test_a_bound_that_a_nack_gave_is_no_other_offer(engine):
+    """The message of a key stays as it is when it is offered again while it waits for its next attempt."""
+    first = offer(engine, process_after=T0)
+    _, receipt = receive_one(engine)
+    assert do(engine, Nack("q", (receipt,), 9_000, max_attempts=7)) == (Nacked.RETURNED,)
+    again = offer(engine, process_after=T0)
+    assert (again.outcome, again.id) == ("ignored", first.id)
+    message = look(engine, first.id)
+    assert (message.status, message.attempts, message.max_attempts) == ("delayed", 1, 7)
+    assert offer(engine, process_after=T0, max_attempts=3).outcome == "updated"
+    assert look(engine, first.id).max_attempts == 3
 
 
 def test_every_failure_is_kept_with_its_time_and_reason(engine):

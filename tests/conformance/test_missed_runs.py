@@ -53,15 +53,16 @@ def test_missed_runs_are_not_sent_where_a_later_one_is_due(engine, reader):
 @pytest.mark.parametrize(
     ("timing", "count", "part"),
     [({"every": "1h"}, n, "") for n in (500, 20_000)]
-    + [({"cron": "0 * * * *"}, n, "") for n in (99, 100)]
-    + [({"cron": "0 * * * *"}, n, "; at least so many, the rest was not counted") for n in (101, 500)],
+    + [({"cron": "0 * * * *"}, n, "") for n in (99, 100, 101, 500, 4_001)]
+    + [({"cron": "0 * * * *"}, 5_000, "; more than so many, the rest was not counted")],
 )
-def test_missed_runs_are_counted_or_said_to_be_more(engine, reader, timing, count, part):
+def test_missed_runs_are_counted_or_said_to_be_more(engine, reader, monkeypatch, timing, count, part):
+    monkeypatch.setattr(limits, "RUNS_COUNTED_MS_MAX", 4_000 * HOUR_MS)
     saved = save(engine, missed="skip", **timing)
     last = saved.next_run + (count - 1) * HOUR_MS
     assert tick(engine, last + MINUTE_MS) == 0
     (run,) = reader.schedule("s", 50)[1]
-    assert (run.result, run.nominal, run.runs) == ("missed", last, 100 if part else count)
+    assert (run.result, run.nominal, run.runs) == ("missed", last, 4_000 if part else count)
     assert run.reason == f"more than 1 min late{part}"
 
 

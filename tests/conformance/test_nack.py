@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.commands import Nack, NackById, SweepKind
+from forq_trio.model.commands import Nack, NackById, Nacked, SweepKind
 from forq_trio.model.messages.types import QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
 
@@ -44,7 +44,7 @@ def test_f5_the_fifth_attempt_fails(engine):
     fail(engine, attempts=4)
     _, receipt = receive_one(engine, now=T0 + 1)
     result = run(engine, Nack("q", (receipt,)), now=T0 + 2)
-    assert result.outcomes == [(True,)]
+    assert result.outcomes == [(Nacked.FAILED,)]
     assert result.failed_queued
     message = look(engine, produced.id)
     assert (message.status, message.attempts, message.queue) == ("failed", 5, "q")
@@ -100,6 +100,14 @@ def test_f5_the_receipt_is_spent(engine):
     assert not nack(engine, receipt)
 
 
+def test_each_receipt_is_answered_with_what_became_of_its_message(engine):
+    for bound in (2, 1):
+        send(engine, max_attempts=bound)
+    again, last = receipts(receive(engine, 2))
+    outcome = do(engine, Nack("q", (last, Receipt(99, 1), again)))
+    assert outcome == (Nacked.FAILED, Nacked.REFUSED, Nacked.RETURNED)
+
+
 def test_f5_each_receipt_is_answered_for_itself(engine):
     for _ in range(2):
         send(engine)
@@ -150,7 +158,7 @@ def test_a_final_nack_fails_the_first_attempt(engine):
     produced = send(engine)
     _, receipt = receive_one(engine)
     result = run(engine, Nack("q", (receipt,), 1_000, "unreadable", final=True), now=T0 + 2)
-    assert result.outcomes == [(True,)]
+    assert result.outcomes == [(Nacked.FAILED,)]
     message = look(engine, produced.id)
     assert (message.status, message.attempts, message.last_error) == ("failed", 1, "unreadable")
     assert counted(engine) == {"q": QueueCounts(failed=1)}

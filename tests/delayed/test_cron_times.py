@@ -208,11 +208,21 @@ def test_d51_a_local_time_that_comes_twice_has_one_tick_the_first() -> None:
     assert schedule.next_times(first) == [first + timedelta(hours=25)]
 
 
-def test_d51_a_local_time_that_is_skipped_has_one_tick_after_the_gap() -> None:
+def test_d51_each_local_time_that_is_skipped_has_one_tick_after_the_gap() -> None:
     schedule = CronDailySchedule((time(2, 15), time(2, 30), time(4)), NEW_YORK, in_advance=timedelta(hours=9))
     midnight = datetime(2025, 3, 9, 0, tzinfo=ZoneInfo(NEW_YORK))
     gap_end = datetime(2025, 3, 9, 7, tzinfo=UTC)  # 03:00 in summer time
-    assert schedule.next_times(midnight) == [gap_end, gap_end + HOUR]
+    second = gap_end + timedelta(milliseconds=1)
+    assert schedule.next_times(midnight) == [gap_end, second, gap_end + HOUR]
+    assert schedule.next_times(gap_end) == [second, gap_end + HOUR]
+    assert schedule.next_times(second) == [gap_end + HOUR]
+
+
+def test_d51_a_tick_at_the_end_of_a_gap_comes_after_those_in_it() -> None:
+    schedule = CronDailySchedule((time(2), time(3), time(3, 0, 0, 1)), NEW_YORK, in_advance=HOUR)
+    gap_end = datetime(2025, 3, 9, 7, tzinfo=UTC)
+    ticks = schedule.next_times(gap_end - timedelta(minutes=1))
+    assert ticks == [gap_end + timedelta(milliseconds=n) for n in range(3)]
 
 
 def test_d51_every_tick_of_two_years_comes_once_however_one_looks() -> None:

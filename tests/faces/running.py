@@ -10,7 +10,7 @@ import trio
 from forq_trio import AsyncForqClient
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.sqs_api import SqsAccount, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
@@ -61,7 +61,7 @@ async def _http(system: System) -> AsyncIterator[HttpFace]:
         *forq_routes(system.broker, access, system.monitor),
         *sqs_routes(system.broker, account, None, answer_error),
     ]
-    handler = Router(routes, answer_error)
+    handler = HttpRouter(routes, answer_error)
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"
     transport = httpx.AsyncHTTPTransport(

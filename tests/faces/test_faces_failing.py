@@ -62,6 +62,17 @@ async def test_a_final_nack_makes_a_dead_letter_at_the_first_attempt(face) -> No
     assert await face.counts() == NOBODY
 
 
+async def test_a_nack_gives_a_bound_and_says_what_became_of_the_message(face) -> None:
+    sent = await face.send(max_attempts=1)
+    told = []
+    for bound in (3, None, None):
+        result = await face.methods.nack("q", await face.take(), delay_ms=0, max_attempts=bound)
+        told.append((result.ok, result.failed))
+    assert told == [(True, False), (True, False), (True, True)]
+    await face.advance(0)
+    assert (await face.message(sent.id, "q-dlq")).source_attempts == 3
+
+
 async def test_f5_a_delay_of_ones_own(face) -> None:
     await face.send()
     await face.nack((await face.take()).receipt, delay_ms=7)

@@ -105,6 +105,7 @@ def ours(module: str) -> str:
 
 WHERE_ASKED_FOR = {
     "system",
+    "embedded.blocking",
     "worker.payloads",
     "storage.postgres.engine",
     "storage.postgres.open",

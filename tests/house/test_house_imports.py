@@ -169,7 +169,7 @@ MAY_IMPORT = {
     },
     "client": {"model", "api"},
     "spark": {"model", "api", "client", "drawing"},
-    "embedding": {"model", "api", "broker", "client", "system", "outbox", "schedules"},
+    "embedding": {"model", "api", "broker", "client", "system", "outbox", "schedules", "blocking"},
     "pgq": {"model", "tables", "embedding"},
     "tables": {"model", "api", "statements"},
     "names": {"model", "broker", "api", "system", "client", "embedding", "outbox", "blocking"},

@@ -29,8 +29,8 @@ CALLED = {
     "quart_trio.wrappers.TrioRequest._load_form_data": "self",
     "quart_trio.wrappers.TrioRequest.get_data": "self cache as_text parse_form_data",
     "cronsim.CronSim": "expr dt",
-    "cronsim.CronSim.advance_month": "self",
-    "cronsim.CronSim.reverse_month": "self",
+    "cronsim.CronSim.match_day": "self d",
+    "cronsim.cronsim.Field.parse": "self s",
     "psycopg.pq.PGconn.connect_start": "conninfo",
     "psycopg.pq.PGconn.send_query_params": "self command param_values",
     "psycopg.pq.PGconn.send_prepare": "self name command",
@@ -53,7 +53,7 @@ THERE = (
     *("psycopg.types.datetime.TimestamptzLoader", "psycopg.pq.DiagnosticField", "psycopg.adapt.AdaptersMap"),
 )
 OF_OBJECTS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "cronsim.CronSim": (("* * * * *", datetime(2024, 1, 1)), "dt tick_direction"),
+    "cronsim.CronSim": (("* * * * *", datetime(2024, 1, 1)), "parts seconds minutes hours months"),
     "hypercorn.config.Config": ((), "include_server_header keep_alive_max_requests h11_max_incomplete_size"),
     "quart_trio.QuartTrio": (("x",), "asgi_app asgi_http_class request_class"),
 }

@@ -85,7 +85,7 @@ def _change(tx: Transaction, row: Row, offering: Offering) -> Offered:
     same_time = due == key.due or (not _has_time(offering) and key.due <= tx.now_ms)
     if offering.mode == "debounce" and row.status is not Status.DELAYED:
         same_time, due = True, tx.now_ms  # a message that is due stays due
-    if same_time and key.waiting is None and _without_time(offering) == _offered(row):
+    if same_time and key.waiting is None and _without_time(offering) == _offered(row, offering):
         return _ignore(tx, row, offering)
     _check_stored(tx, row.queue, offering, _bytes_of(offering) - row.bytes)
     group, position = row.group, row.position
@@ -187,15 +187,16 @@ def _without_time(offering: Offering) -> NewMessage:
     return replace(message, process_after=None, delay_ms=None, attributes=message.attributes or None)
 
 
-def _offered(row: Row) -> NewMessage:
-    """The message in the form of an offer without a time."""
+def _offered(row: Row, offering: Offering) -> NewMessage:
+    """The message in the form of an offer without a time, to be compared with `offering`."""
+    alike = rules.offers_bound(offering.max_attempts, row.attempts, row.max_attempts)
     return NewMessage(
         row.content,
         priority=row.priority,
         ttl_ms=row.ttl_ms,
         attributes=row.attributes,
         group=row.shown_group,
-        max_attempts=row.max_attempts,
+        max_attempts=offering.max_attempts if alike else row.max_attempts,
         dead_letter_queue=row.dead_letter_queue,
     )
 

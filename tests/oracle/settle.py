@@ -4,7 +4,17 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.model.commands import Ack, AckById, Claims, DiscardMessages, Extend, Nack, NackById, Release
+from forq_trio.model.commands import (
+    Ack,
+    AckById,
+    Claims,
+    DiscardMessages,
+    Extend,
+    Nack,
+    NackById,
+    Nacked,
+    Release,
+)
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
@@ -47,6 +57,7 @@ def nack(tx: Transaction, command: Nack) -> Settled:
             command.delay_ms,
             command.reason,
             final=command.final,
+            max_attempts=command.max_attempts,
         )
         for receipt in command.receipts
     )
@@ -54,7 +65,7 @@ def nack(tx: Transaction, command: Nack) -> Settled:
 
 @operation(NackById)
 def nack_by_id(tx: Transaction, command: NackById) -> bool:
-    return _nack(tx, _by_id(tx, command), None, None)
+    return _nack(tx, _by_id(tx, command), None, None) is not Nacked.REFUSED
 
 
 @operation(Extend)
@@ -123,20 +134,29 @@ def _discard(tx: Transaction, row: Row | None, reason: str) -> bool:
 
 
 def _nack(
-    tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None, *, final: bool = False
-) -> bool:
+    tx: Transaction,
+    row: Row | None,
+    delay_ms: int | None,
+    reason: str | None,
+    *,
+    final: bool = False,
+    max_attempts: int | None = None,
+) -> Nacked:
     if row is None:
-        return False
+        return Nacked.REFUSED
     queue_rules = tx.rules(row.queue)
-    returned = rules.after_nack(
-        row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules, final=final
-    )
-    last_error = row.last_error if reason is None else reason
-    failures = tx.failures_with(row, reason)
+    bound = row.max_attempts if max_attempts is None else max_attempts
+    returned = rules.after_nack(row.seq, row.attempts, bound, delay_ms, tx.now_ms, queue_rules, final=final)
     tx.return_message(
-        engine.NACKED, row, returned, nack_reason=reason, last_error=last_error, failures=failures
+        engine.NACKED,
+        row,
+        returned,
+        nack_reason=reason,
+        last_error=row.last_error if reason is None else reason,
+        failures=tx.failures_with(row, reason),
+        max_attempts=bound,
     )
-    return True
+    return Nacked.FAILED if returned.status is Status.FAILED else Nacked.RETURNED
 
 
 def _extend(tx: Transaction, row: Row | None, lease_ms: int, claims: Claims) -> int | None:

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from forq_trio import ContentTooLarge, outbox
+from support.programs import run_program
 
 
 class Application:
@@ -107,6 +108,27 @@ def test_what_wraps_a_connection_of_sqlite3_is_taken():
         django = DatabaseWrapper({})
         django.connection = connection
         assert outbox.send(django, "q", "x") == 2
+
+
+DJANGO = """
+from django.conf import settings
+settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.db"}})
+from django.db import connection, connections
+from forq_trio import outbox
+outbox.create_table(connection)
+connection.close()
+print(outbox.send(connection, "q", "x"))
+connection.close()
+print(outbox.set_aside(connection))
+connections.close_all()
+"""
+
+
+def test_a_connection_of_django_need_not_have_made_a_query(tmp_path):
+    """It connects at its first query, and was refused before."""
+    done = run_program(DJANGO, tmp_path)
+    assert (done.stdout, done.stderr) == ("1\n[]\n", "")
+    assert waiting(tmp_path / "shop.db") == [(1, "q")]
 
 
 def test_rows_may_be_what_the_application_wants():

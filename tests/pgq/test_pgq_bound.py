@@ -250,7 +250,8 @@ async def test_the_last_attempt_is_the_queues(broker, queue, rows) -> None:
     for attempt in (1, 2):
         (delivery,) = await broker.receive(queue, wait_ms=0)
         assert delivery.attempts == attempt
-        await broker.nack(queue, delivery, reason="broke")
+        result = await broker.nack(queue, delivery, reason="broke", max_attempts=9)
+        assert result.failed == (attempt == 2)
     assert rows.one()["processed_at"] is not None
     assert rows.one()["error_detail"] == "broke"
 

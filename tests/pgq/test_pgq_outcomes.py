@@ -7,7 +7,7 @@ import pytest
 from forq_trio import pgq
 from forq_trio.model.errors import MalformedReceipt, OutcomeUnknown
 from forq_trio.pgq.tables import Tables
-from forq_trio.worker import DeadLetter, Discard, Retry
+from forq_trio.worker import DeadLetter, Discard, Job, Retry
 
 UNTOUCHED = {"locked_until": None, "processed_at": None}
 
@@ -62,9 +62,25 @@ async def test_the_last_attempt_ends_with_its_reason(pgq_url, rows, table) -> No
     rows.add()
     consumer = await handled(pgq_url, table, ValueError("x"))
     row = rows.one()
-    assert consumer.stats[table].failed == 3
+    assert (consumer.stats[table].failed, consumer.stats[table].dead) == (2, 1)
     assert row["processed_at"] is not None
     assert (row["locked_until"], row["error_detail"], row["consumed_count"]) == (None, "ValueError: x", 3)
+
+
+async def test_a_policy_keeps_the_bound_of_the_tables(pgq_url, rows, table) -> None:
+    consumer = pgq.Consumer(pgq_url, attempts_max=2)
+    seen: list[tuple[int, bool]] = []
+
+    @consumer.on(table, retry=[0] * 9)
+    async def handle(payload: dict, job: Job) -> None:
+        seen.append((job.attempt, job.last_attempt))
+        raise ValueError("no")
+
+    rows.add()
+    await consumer.drain()
+    assert seen == [(1, False), (2, True)]
+    assert (consumer.stats[table].failed, consumer.stats[table].dead) == (1, 1)
+    assert rows.one()["error_detail"] == "ValueError: no"
 
 
 async def test_a_retry_is_scheduled_and_what_was_scheduled_stays_so(pgq_url, tables, rows, table) -> None:

@@ -49,6 +49,7 @@ COUNTS = {
     "disturbed_histories": Count(3, 25, "the same with a bad command in each batch"),
     "bounded_batches": Count(150, 1_000, "random batches on a full queue whose settings change"),
     "order_histories": Count(10, 40, "random histories of order and deduplication"),
+    "clock_histories": Count(3, 40, "random histories of schedules where clocks change"),
     "power_cuts": Count(60, 300, "power cuts at each durability"),
     "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),
     "mixed_batches": Count(5, 100, "random batches of three kinds of commands, whose waits are counted"),

@@ -15,7 +15,7 @@ from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.router import Route, Router
+from forq_trio.http.router import HttpRouter, Route
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import BackupJob
 from forq_trio.jobs.backup_copy import BackupSettings
@@ -94,7 +94,7 @@ def blamed(answer: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def only_documented(router: Router) -> Handler:
+def only_documented(router: HttpRouter) -> Handler:
     """The router; an error that the document of its route does not list fails the test."""
 
     async def handle(request: Request) -> Response:
@@ -148,7 +148,7 @@ class Api:
             *MetricsPage(of_counters(self.counters)).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
-        self.handler = only_documented(Router(self.routes, answer_error))
+        self.handler = only_documented(HttpRouter(self.routes, answer_error))
         return self.handler
 
     async def call(

@@ -22,7 +22,7 @@ from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.message import Handler
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.tracing import tracing_requests
 from forq_trio.http.transport.listeners import open_listeners
@@ -95,7 +95,7 @@ class _InProcessServer:
             url = f"{SQLITE_PREFIX}{url}"
         engine = open_engine(url, EngineSettings(events=self.events, history=True), "normal")
         async with open_system(engine, SystemClock()) as system:
-            router = Router(self._routes(system), answer_error)
+            router = HttpRouter(self._routes(system), answer_error)
             handler: Handler = router
             if self.tracer_provider is not None:
                 trace(system.broker, self.tracer_provider, served=True)

@@ -1,7 +1,7 @@
 """The pages of schedules: each action once for real, who may do it, and the form that follows the typing."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +13,12 @@ from playwright.sync_api import expect
 from forq_trio import ForqClient, NewSchedule, ScheduleNotFound
 from forq_trio.drawing import format
 from forq_trio.model.clock import SystemClock
+from forq_trio.model.commands import SaveSchedule
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.ui import schedule_form
 from forq_trio.ui.pages.schedule_edit import preview_of
+from support.batches import do
 from support.browser import axe, keyboard
 from support.in_process_ui import in_process_ui
 from support.real_server import SECRET
@@ -233,6 +237,18 @@ def test_others_go_on_while_a_preview_computes_rare_times():
 
         assert len(ui.call(preview)["coming"]) == 5
     assert passes >= 90
+
+
+def test_a_page_says_where_more_runs_were_missed_than_were_counted(tmp_path):
+    path = tmp_path / "forq.db"
+    missed = NewSchedule(queue="reports", content="daily", daily=("08:00",), missed="skip")
+    with closing(SqliteEngine(str(path), EngineSettings(), "normal")) as engine:
+        do(engine, SaveSchedule("old", missed), 0)
+    with in_process_ui(f"sqlite:///{path}") as ui, logged_in(ui.ui_url, SECRET) as http:
+        ui.call(ui.broker.pause_schedule, "old")  # behind the batch that notes what was missed
+        text = flat(http.get("/schedules/old").text)
+    assert "0 sent, more than 3,660 missed" in text
+    assert "More than 3,660 missed while stopped, this one last" in text
 
 
 def test_a_zone_that_is_the_readers_has_one_column(api, shared, open_page):

@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Failure, Status
+from forq_trio.model.queues.back_off import backoff_ms
 from forq_trio.model.queues.setting_values import ExponentialBackOff, Order, Overflow
 from forq_trio.model.queues.settings import QueueSettings, rules_of
 from forq_trio.storage import rules
@@ -30,11 +31,11 @@ def with_settings(**settings):
     [(1, 1_000), (2, 5_000), (3, 15_000), (4, 30_000), (5, 60_000), (6, 60_000), (1_000, 60_000)],
 )
 def test_f5_backoff_by_attempt(attempts, delay_ms):
-    assert rules.backoff_ms(attempts, RULES.back_off, 1) == delay_ms
+    assert backoff_ms(attempts, RULES.back_off, 1) == delay_ms
 
 
 def test_backoff_before_any_attempt_is_the_first_step():
-    assert rules.backoff_ms(0, RULES.back_off, 1) == 1_000
+    assert backoff_ms(0, RULES.back_off, 1) == 1_000
 
 
 def test_f5_a_nack_before_the_last_attempt_delays():
@@ -209,7 +210,7 @@ def test_waiting_starts_when_a_message_could_be_had():
 )
 def test_a_back_off_by_formula_grows_to_its_bound(attempts, delay_ms):
     formula = ExponentialBackOff(initial_ms=10, factor=3, max_ms=200)
-    assert rules.backoff_ms(attempts, formula, 1) == delay_ms
+    assert backoff_ms(attempts, formula, 1) == delay_ms
 
 
 @pytest.mark.parametrize(
@@ -224,14 +225,14 @@ def test_a_back_off_by_formula_grows_to_its_bound(attempts, delay_ms):
     ],
 )
 def test_a_back_off_that_grows_slowly_reaches_its_bound_too(attempts, delay_ms):
-    assert rules.backoff_ms(attempts, ExponentialBackOff(1_000, 1.05), 1) == delay_ms
+    assert backoff_ms(attempts, ExponentialBackOff(1_000, 1.05), 1) == delay_ms
 
 
 @pytest.mark.parametrize("attempts", [2, 3, 500, 2**40])
 def test_a_back_off_whose_powers_no_float_has(attempts):
-    assert rules.backoff_ms(attempts, ExponentialBackOff(1, 100, max_ms=100), 1) == 100
-    assert rules.backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=9_000), 1) == 5_000
-    assert rules.backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=4_000), 1) == 4_000
+    assert backoff_ms(attempts, ExponentialBackOff(1, 100, max_ms=100), 1) == 100
+    assert backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=9_000), 1) == 5_000
+    assert backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=4_000), 1) == 4_000
 
 
 @given(
@@ -242,21 +243,21 @@ def test_a_back_off_whose_powers_no_float_has(attempts):
 )
 def test_a_back_off_is_the_power_of_its_factor_and_at_most_its_bound(initial, factor, longest, attempts):
     exact = min(initial * factor ** (attempts - 1), Fraction(longest))
-    delay_ms = rules.backoff_ms(attempts, ExponentialBackOff(initial, float(factor), longest), 1)
+    delay_ms = backoff_ms(attempts, ExponentialBackOff(initial, float(factor), longest), 1)
     assert abs(delay_ms - exact) <= Fraction(1, 2) + exact / 10**9
 
 
 @given(st.integers(1, 2**40), st.integers(1, 1_000), st.floats(0, 1))
 def test_the_random_share_of_a_back_off_is_bounded_and_the_same_for_the_same_message(seq, attempts, jitter):
     formula = ExponentialBackOff(initial_ms=1_000, factor=1, max_ms=1_000, jitter=jitter)
-    delay_ms = rules.backoff_ms(attempts, formula, seq)
+    delay_ms = backoff_ms(attempts, formula, seq)
     assert round(1_000 * (1 - jitter)) <= delay_ms <= 1_000
-    assert rules.backoff_ms(attempts, formula, seq) == delay_ms
+    assert backoff_ms(attempts, formula, seq) == delay_ms
 
 
 def test_the_random_shares_are_spread():
     formula = ExponentialBackOff(initial_ms=1_000, factor=1, max_ms=1_000, jitter=1)
-    delays = [rules.backoff_ms(attempts, formula, seq) for seq in range(1, 101) for attempts in (1, 2, 3)]
+    delays = [backoff_ms(attempts, formula, seq) for seq in range(1, 101) for attempts in (1, 2, 3)]
     in_tenths = Counter(delay // 100 for delay in delays)
     assert all(in_tenths[tenth] >= 10 for tenth in range(10))
 

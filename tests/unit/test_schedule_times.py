@@ -1,7 +1,6 @@
-"""When schedules run: against the plain definition, minute by minute, and at each bound of what is valid."""
+"""When schedules run, at each bound of what is valid; test_schedule_clock_changes.py is about changes of the clocks."""
 
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, date, datetime
 
 import pytest
 from cronsim import CronSim
@@ -11,69 +10,13 @@ from hypothesis import strategies as st
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidCron, InvalidRequest, InvalidSchedule
 from forq_trio.model.schedules.types import Timing
-from forq_trio.schedules.cron import times_after
+from forq_trio.schedules.cron import local_times
+from forq_trio.schedules.local_times import DAY_SECONDS, LOCAL_MAX
 from forq_trio.schedules.times import NominalTimes, check_timing, jitter_of
-from support.effort import EFFORT
-
-MINUTE = timedelta(minutes=1)
-ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]
-ZONES += ["Africa/Casablanca", "Antarctica/Troll", "Europe/Dublin"]
-CHANGES = [
-    datetime(2026, 3, 29),
-    datetime(2026, 10, 25),
-    datetime(2026, 11, 1),
-    datetime(2026, 4, 5),
-    datetime(2026, 2, 15),  # Casablanca's two
-    datetime(2026, 3, 22),
-    datetime(2011, 12, 30),  # a day that Apia skipped
-]
 
 
 def ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000)
-
-
-def by_definition(zone: ZoneInfo, matches, begin: datetime, end: datetime) -> list[int]:
-    """Walk through the instants, minute by minute: a run is at the first instant of a local time that matches, and at
-    the first instant behind local times that were skipped, if one of them matches."""
-    runs, seen = [], set()
-    before = (begin - MINUTE).astimezone(zone).replace(tzinfo=None)
-    instant = begin
-    while instant < end:
-        local = instant.astimezone(zone).replace(tzinfo=None, fold=0)
-        new = []
-        while before < local:
-            before += MINUTE
-            new.append(before)
-        if any(matches(each) for each in new if each not in seen):
-            runs.append(ms(instant))
-        seen.update(new)
-        instant += MINUTE
-    return runs
-
-
-@settings(deadline=None, max_examples=60 if EFFORT.times else 15)
-@given(
-    zone=st.sampled_from(ZONES),
-    day=st.sampled_from(CHANGES),
-    minutes=st.sets(st.integers(0, 59), min_size=1, max_size=3),
-    hours=st.sets(st.integers(0, 4), min_size=1, max_size=3),
-)
-def test_runs_are_those_of_the_definition(zone, day, minutes, hours):
-    begin, end = day.replace(tzinfo=UTC) - timedelta(days=1), day.replace(tzinfo=UTC) + timedelta(days=2)
-    expected = by_definition(
-        ZoneInfo(zone), lambda local: local.hour in hours and local.minute in minutes, begin, end
-    )
-    cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
-    daily = tuple(f"{hour:02}:{minute:02}" for hour in hours for minute in minutes)
-    for timing in (Timing(cron=cron, time_zone=zone), Timing(daily=daily, time_zone=zone)):
-        runs = NominalTimes(timing, 0)
-        assert runs.between(ms(begin) - 1, ms(end) - 1, 10_000) == expected
-        for at in range(ms(begin), ms(end), 1_234_567):
-            assert runs.after(at) == next((each for each in expected if each > at), runs.after(ms(end) - 1))
-            earlier = [each for each in expected if each <= at]
-            if earlier:
-                assert runs.latest(at) == earlier[-1]
 
 
 @settings(deadline=None, max_examples=40)
@@ -218,8 +161,8 @@ def test_a_leap_day_comes_again_after_a_century_that_has_none():
 
 
 @pytest.mark.parametrize("expression", ["0 0 29 2 */7", "* * * 2 SUN#5", "* * */31 */2 SUN#5", "0 0 29 2 *"])
-def test_no_search_looks_at_more_days_than_there_are_in_so_many_years(expression, monkeypatch):
-    """It keeps the loop busy, so others wait for it."""
+def test_a_search_looks_at_each_kind_of_month_once(expression, monkeypatch):
+    """It keeps the loop busy, so others wait for it. A kind of month has a length and a first weekday."""
     days = 0
 
     def match_day(self, day, match=CronSim.match_day):
@@ -228,8 +171,15 @@ def test_no_search_looks_at_more_days_than_there_are_in_so_many_years(expression
         return match(self, day)
 
     monkeypatch.setattr(CronSim, "match_day", match_day)
-    next(times_after(expression, datetime(2097, 1, 1)), None)
-    assert 0 < days <= (limits.CRON_YEARS_MAX + 2) * 366
+    local_times.cache_clear()
+    local = local_times(expression)
+    begin = (date(2097, 1, 1) - date(1970, 1, 1)).days * DAY_SECONDS
+    local.next(begin)
+    assert 0 < days <= 7 * (28 + 29 + 30 + 31)
+    local.previous(begin + 20 * 366 * DAY_SECONDS)
+    local.count(0, begin)
+    assert 0 < days <= 7 * (28 + 29 + 30 + 31)
+    local_times.cache_clear()
 
 
 def test_the_longest_expression_is_one():
@@ -318,4 +268,70 @@ def test_a_clock_that_is_far_off_breaks_nothing(timing, at):
 
 
 def test_an_expression_that_ends_with_the_calendar_ends():
-    assert list(times_after("@yearly", datetime(9999, 12, 31))) == []
+    local = local_times("@yearly")
+    assert local.next(LOCAL_MAX - 30 * DAY_SECONDS) is None
+    assert local.next(LOCAL_MAX + 30 * DAY_SECONDS) is None
+    assert local.previous(LOCAL_MAX) == (date(9999, 1, 1) - date(1970, 1, 1)).days * DAY_SECONDS
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    day=st.sampled_from(("*", "1", "29,30", "31", "L", "LW", "*/5", "1-7")),
+    month=st.sampled_from(("*", "2", "2,4", "JUN-DEC", "*/5")),
+    weekday=st.sampled_from(("*", "SUN", "7", "1-5", "MON#2", "5L", "*/3")),
+    begin=st.integers(0, 60_000),
+    length=st.integers(0, 800),
+)
+def test_the_days_of_an_expression_are_those_that_match_one_by_one(day, month, weekday, begin, length):
+    expression = f"0 12 {day} {month} {weekday}"
+    try:
+        check_timing(Timing(cron=expression))
+    except InvalidCron:  # a day that the month does not have
+        return
+    local, read = local_times(expression), CronSim(expression, datetime(2024, 1, 1))
+    epoch = date(1970, 1, 1).toordinal()
+    days = [date.fromordinal(epoch + begin + n) for n in range(length)]
+    matching = [
+        each.toordinal() - epoch for each in days if each.month in read.months and read.match_day(each)
+    ]
+    expected = [each * DAY_SECONDS + DAY_SECONDS // 2 for each in matching]
+    first, last = begin * DAY_SECONDS, (begin + length) * DAY_SECONDS
+    assert local.count(first, last) == len(expected)
+    found, found_back = [], []
+    at: int | None = first - 1
+    while (at := local.next(at + 1)) is not None and at < last:
+        found.append(at)
+    at = last
+    while (at := local.previous(at)) is not None and at >= first:
+        found_back.append(at)
+    assert (found, found_back[::-1]) == (expected, expected)
+
+
+@pytest.mark.parametrize("number", [1, 2, 999, 1_000, 1_001])
+@pytest.mark.parametrize("timing", [Timing(cron="* * * * *"), Timing(every="7s"), Timing(cron="0 0 29 2 *")])
+def test_the_run_that_is_so_many_before_another_is_found(timing, number):
+    runs = NominalTimes(timing, 0)
+    last = runs.latest(ms(datetime(2026, 11, 29, tzinfo=UTC)))
+    assert last is not None
+    expected: int | None = last
+    for _ in range(number - 1):
+        expected = None if expected is None else runs.latest(expected - 1)
+    assert runs.back(last, number, -1) == expected
+    if expected is not None:
+        assert runs.back(last, number, expected) is None
+        assert runs.back(last, number, expected - 1) == expected
+
+
+def test_runs_of_the_last_ten_years_are_counted_and_those_of_an_interval_always():
+    last = ms(datetime(2026, 1, 1, tzinfo=UTC))
+    begin = last - limits.RUNS_COUNTED_MS_MAX
+    for timing, count in (
+        (Timing(daily=("00:00",)), 3_660),
+        (Timing(cron="0 0 * * *"), 3_660),
+        (Timing(cron="*/20 * * * *"), 3_660 * 72),
+        (Timing(cron="* * * * * *", time_zone="Europe/Paris"), 3_660 * 86_400),
+    ):
+        runs = NominalTimes(timing, 0)
+        assert runs.count(begin, last) == (count, True)
+        assert runs.count(begin - 1, last) == (count, False)
+    assert NominalTimes(Timing(every="1s"), 0).count(0, last) == (last // 1_000, True)

@@ -1,6 +1,7 @@
 """Workers whose server is away, and what a program prints when its worker cannot begin."""
 
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,6 +42,22 @@ async def test_that_a_source_does_not_answer_is_told_of_once(face, nursery, capl
         await all_idle()
         await face.advance(1_000)
     assert told(caplog) == ["q: its settings could not be read, trying again: gone"]
+    app.stop()
+
+
+async def test_that_a_source_answers_again_is_told_of_soon(face, nursery, caplog) -> None:
+    """Nothing was said; and the claim that was repeated waited for a message, for up to 30 seconds."""
+    source = Failing(face.methods, receive=[ForqUnreachable("gone", sent=True) for _ in range(2)])
+    app = Worker(source)
+    app.on("q")(nothing)
+    nursery.start_soon(app.serve)
+    for _ in range(3):
+        await all_idle()
+        await face.advance(200)
+    assert told(caplog)[0] == "q: messages could not be received, trying again: gone"
+    assert [re.sub(r"\d\.\d s", "0.3 s", line) for line in told(caplog)[1:]] == [
+        "q: messages could not be received for 0.3 s; now it works"
+    ]
     app.stop()
 
 

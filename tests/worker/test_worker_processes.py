@@ -4,13 +4,16 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 import trio
 
-from forq_trio import AsyncForqClient
+from forq_trio import AsyncForqClient, ForqUnreachable, open_blocking_broker, open_broker
 from forq_trio.worker import Worker
 from support.in_process import in_process_server
 from support.processes import WAIT_SECONDS_MAX
@@ -78,6 +81,63 @@ def test_what_does_not_end_in_time_is_given_back(tmp_path: Path) -> None:
     assert run_and_signal(tmp_path, "0", "does not", signal.SIGINT) == ["begun", "ended", "over"]
 
 
+IN_THREAD = """
+import sys, threading
+from forq_trio.worker import Worker
+
+app = Worker("sqlite:///queue.db", drain_seconds=0, backend=sys.argv[1])
+
+@app.on("q")
+def handle(content: str) -> None:
+    print("begun", flush=True)
+    threading.Event().wait()
+
+async def first() -> None:
+    await app.send("q", "x")
+
+app.run(first=first)
+print("over", flush=True)
+"""
+
+
+@contextmanager
+def running(directory: Path, program: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A program that has printed its first line."""
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        cwd=directory,
+        env=environment(PYTHONPATH=str(ROOT)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.tier2)])
+def test_a_thread_that_does_not_end_does_not_keep_the_process(tmp_path: Path, backend: str) -> None:
+    """Under asyncio Python waited for it, after `run` had returned."""
+    with running(tmp_path, IN_THREAD, backend) as process:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=WAIT_SECONDS_MAX)
+    assert (process.returncode, said) == (0, "over\n")
+    with open_blocking_broker(f"sqlite:///{tmp_path}/queue.db") as broker:
+        assert [each.attempts for each in broker.receive("q", wait_ms=0)] == [2]
+
+
+def test_what_a_killed_worker_had_is_given_back_at_the_next_start(tmp_path: Path) -> None:
+    """It waited for up to five minutes for a lease that nobody had."""
+    with running(tmp_path, PROGRAM, "20", "does not") as process:
+        process.kill()
+        process.wait(WAIT_SECONDS_MAX)
+    with open_blocking_broker(f"sqlite:///{tmp_path}/queue.db") as broker:
+        assert [each.attempts for each in broker.receive("q", wait_ms=0)] == [2]
+
+
 def test_a_worker_runs_on_asyncio() -> None:
     async def main(url: str, secret: str) -> list[int]:
         seen = []
@@ -116,6 +176,49 @@ def test_run_takes_the_event_loop_that_handlers_need(backend) -> None:
 
     app.run(first=first, stop_when_empty=True)
     assert seen == ["tea"]
+
+
+class Away:
+    """A broker that does not answer at first."""
+
+    def __init__(self, broker: Any, tries: int) -> None:
+        self._broker = broker
+        self.tries = tries
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._broker, name)
+
+    async def settings(self, queue: str) -> object:
+        await anyio.lowlevel.checkpoint()
+        if self.tries:
+            self.tries -= 1
+            raise ForqUnreachable("gone", sent=False)
+        return await self._broker.settings(queue)
+
+
+def test_before_its_first_claim_a_worker_waits_for_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`first` was called before it answered, and ended the worker."""
+    app = Worker("memory:")
+    sources: list[Away] = []
+    seen: list[object] = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[tuple[Any, Any]]:
+        async with open_broker("memory:") as broker:
+            sources.append(Away(broker, 2))
+            yield sources[0], sources[0]
+
+    @app.on("q")
+    async def handle(content: str) -> None:
+        seen.append(content)
+
+    async def first() -> None:
+        seen.append(sources[0].tries)
+        await app.send("q", "tea")
+
+    monkeypatch.setattr(app, "_open_source", opening)
+    app.run(first=first, stop_when_empty=True)
+    assert seen == [0, "tea"]
 
 
 @pytest.mark.parametrize(

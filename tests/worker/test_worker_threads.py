@@ -2,6 +2,8 @@
 
 import threading
 
+import anyio
+import anyio.from_thread
 import trio
 
 from forq_trio import open_broker
@@ -58,6 +60,34 @@ async def test_the_result_of_a_thread_whose_lease_was_lost_is_refused(caplog) ->
     assert attempts[0].lost
     assert "runs in a thread, which nothing can stop" in caplog.text
     assert "its result is refused" in caplog.text
+
+
+def test_under_asyncio_threads_are_used_again_and_end_with_the_worker() -> None:
+    """They are our own there, and do what those of anyio do."""
+    threads: set[threading.Thread] = set()
+    inner: list[object] = []
+
+    async def main() -> int:
+        async with open_broker("memory:") as broker:
+            app = Worker(broker)
+
+            @app.on("q", concurrency=1)
+            def handle(content: str, job: Job) -> None:
+                threads.add(threading.current_thread())
+                anyio.from_thread.run(app.send, "sent", job.id)
+                inner.append(anyio.run(anyio.sleep, 0))  # no loop runs in this thread
+                if content == "bad":
+                    raise ValueError("bad")
+
+            for content in ("a", "bad", "b"):
+                await app.send("q", content)
+            await app.drain()
+            return (await broker.queue_stats("sent")).ready
+
+    assert anyio.run(main, backend="asyncio") == 3
+    (thread,) = threads
+    thread.join(20)
+    assert (thread.is_alive(), inner) == (False, [None] * 3)
 
 
 def test_a_blocked_loop_is_told_of_once_with_the_line(caplog) -> None:

@@ -30,6 +30,7 @@ class Consuming(Protocol):
         delay_ms: int | None = ...,
         reason: str | None = ...,
         final: bool = ...,
+        max_attempts: int | None = ...,
     ) -> list[ReceiptResult]: ...
 
     async def release(

@@ -221,8 +221,9 @@ NACK_MESSAGES = Endpoint(
     name="nackMessages",
     tag="Consumer",
     summary="Give back messages that failed",
-    description="After the last attempt a message moves to the dead-letter queue, or is deleted if it is in one. "
-    "Results as for an ack.",
+    description="After the last attempt a message moves to the dead-letter queue, or is deleted if it is in one; then "
+    "its result has `failed`. `maxAttempts` becomes the messages' own bound, as if they had been sent with it. Results "
+    "as for an ack.",
     body=NackRequest,
     answers=_SETTLED,
     errors=(*SETTLE_ERRORS, *TABLE_ERRORS),

@@ -19,6 +19,9 @@ Receipts = Annotated[
 DelayMs = Annotated[
     int, bounded(0, limits.NACK_DELAY_MS_MAX, "After how many milliseconds the messages are ready again.")
 ]
+MaxAttempts = Annotated[
+    int, bounded(1, limits.MAX_ATTEMPTS_MAX, "The messages' own bound on attempts from now on.")
+]
 Reason = Annotated[
     str,
     Meta(
@@ -74,6 +77,7 @@ class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
     delay_ms: DelayMs | None = None
     reason: Reason | None = None  # null: none
     final: bool = False  # they fail now, however many attempts are left; delayMs does not matter then
+    max_attempts: MaxAttempts | None = None  # null: their bound stays as it is
 
 
 class DiscardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -111,6 +115,8 @@ class ReceiptResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None  # the new end of a lease that was extended
     code: Annotated[str | None, LEFT_OUT] = None  # of the error
     message: Explanation = None
+    # of a nack: the message has failed, and is a dead letter, or deleted where its queue has none
+    failed: Annotated[bool, LEFT_OUT] = False
 
 
 class ReceiptResults(Struct, frozen=True, rename="camel"):

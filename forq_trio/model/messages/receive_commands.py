@@ -1,6 +1,6 @@
 """Commands of consumers: claims, and settlements of what was claimed."""
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 from msgspec import Struct
 
@@ -80,7 +80,15 @@ class AckById(Command[bool], frozen=True, gc=False):
     token: int | None = None
 
 
-class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
+class Nacked(IntEnum):
+    """What a nack did. The first two equal False and True, the outcomes of other settlements."""
+
+    REFUSED = 0  # the receipt is not the current one
+    RETURNED = 1  # the message is delivered again
+    FAILED = 2  # that was its last attempt
+
+
+class Nack(Command[tuple[Nacked, ...]], frozen=True, gc=False):
     """Return messages after a failed attempt: they are ready again after a delay, or fail at the last attempt."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
@@ -91,6 +99,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
     reason: str | None = None  # stored as the last error, None for none
     message_id: str | None = None
     final: bool = False  # they fail now, however many attempts are left
+    max_attempts: int | None = None  # their own bound from now on; None: it stays
 
 
 class NackById(Command[bool], frozen=True, gc=False):

@@ -83,7 +83,9 @@ def receipt_text(seq: int, token: int) -> str:
 RECEIPT_TOKEN_BITS = 62
 """The size of the token that a claim makes for each message."""
 _ID_BITS = 24
-_RANDOM_BITS = RECEIPT_TOKEN_BITS - _ID_BITS
+_RANDOM_BITS = (
+    RECEIPT_TOKEN_BITS - _ID_BITS - 1
+)  # only tokens with a mark begin with 1 (storage/lease_marks.py)
 _ID_MASK = (1 << _ID_BITS) - 1
 
 

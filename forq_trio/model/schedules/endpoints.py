@@ -138,7 +138,7 @@ NEXT_RUNS = Endpoint(
     name="nextRuns",
     tag=_TAG,
     summary="The next runs that a timing would have",
-    description="Nothing is stored. `note` says where a clock change moves a run. A token needs the scope `schedule`, "
+    description="Nothing is stored. `note` says what a clock change does to a run. A token needs the scope `schedule`, "
     "for whatever queue.",
     query=bodies.NextRunsQuery,
     body=Timing,

@@ -126,8 +126,9 @@ class Timing(
 ):
     """When a schedule runs: exactly one of cron, every and daily.
 
-    If a clock change skips a local time, its run is at the first instant after the change. If it repeats a local time,
-    there is one run, at the first of the two. docs/schedules.md explains the members.
+    A fixed local time has one run: at the first instant after the change if a clock change skips it, at the first of
+    the two if one repeats it. A cron expression whose minute or hour begins with * runs whenever the clocks show a
+    matching time. docs/schedules.md explains the members.
     """
 
     cron: Cron | None = None  # null: not by cron
@@ -196,8 +197,9 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
 _OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
 
 
-COUNTED_IN_PART = "at least so many, the rest was not counted"
-"""Ends the reason of missed runs if only RUNS_COUNTED_MAX of them were counted."""
+_NOT_COUNTED = "the rest was not counted"
+COUNTED_IN_PART = f"more than so many, {_NOT_COUNTED}"
+"""Ends the reason of missed runs if only those of the last RUNS_COUNTED_MS_MAX were counted."""
 DROPPED = "missed runs were dropped"
 """In the reason of missed runs that are not sent because there are too many (RUNS_CAUGHT_UP_MAX)."""
 
@@ -210,7 +212,7 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     # `refused`: the queue did not take its message. `by_hand`: somebody sent it
     result: RunResult
     # 1, or the number of missed runs that this stands for; `nominal` is then the last of them, and the reason
-    # says if there may be more
+    # says if there were more
     runs: Count = 1
     at: EpochMs  # when this was recorded
     late_ms: Count = 0  # how much later than its time with jitter
@@ -222,6 +224,11 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
 def is_dropped(run: SavedRun) -> bool:
     """Whether this stands for missed runs that are not sent, because only the latest RUNS_CAUGHT_UP_MAX are."""
     return run.result == "missed" and DROPPED in (run.reason or "")
+
+
+def is_counted_in_part(run: SavedRun) -> bool:
+    """Whether there were more missed runs than its number says."""
+    return _NOT_COUNTED in (run.reason or "")
 
 
 class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
@@ -272,7 +279,9 @@ class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
 
     at: EpochMs  # the nominal time
     local: str  # in the schedule's time zone, as ISO 8601 with its offset
-    note: str | None = None  # a sentence if a clock change moves or repeats it, else absent
+    note: str | None = (
+        None  # a sentence if a clock change moves or repeats it, or comes just before it; else absent
+    )
 
 
 class ScheduleDetails(Struct, frozen=True, rename="camel"):

@@ -40,6 +40,7 @@ class Transaction(Parts):
     connection: WriteConnection
     ids: MessageIds
     now_ms: int  # epoch ms, the same for the whole batch
+    lease_mark: int = 0  # the token of each claim begins with it (storage/lease_marks.py); 0: there is none
     isolated: bool  # each command and each due message runs in a savepoint of its own (`attempt`)
     refused: Set[type[Command[Any]]]  # see Batch
     allowances: Allowances  # how much the steps of the batch may still do

@@ -1,13 +1,16 @@
 """The SQLite engine: a file, its write connection, its log; storage/relational/run_batch.py runs the batches."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
+
+import apsw
 
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import Command, Optimize, TakeSetAside, in_order
 from forq_trio.model.errors import ForqError, StorageLost, StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, Snapshot
+from forq_trio.storage.lease_marks import MARKED, MARKED_MAX, RANDOM_BITS, own_mark
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import operation_on_each
@@ -58,10 +61,14 @@ class SqliteEngine:
         self.connection = SqliteConnection(self._database.connection)
         self.ids = MessageIds()
         self.tx = Transaction.new(settings, heads=False)
+        if settings.in_process:
+            self.tx.lease_mark = own_mark()
         self._cache = Cache(self.tx)
         self._is_open = False  # a batch has run and is not committed yet
         try:
             with refusing(path):
+                with suppress(apsw.FullError):  # they end in any case, by their time
+                    self.connection.query("end_leases", MARKED, MARKED_MAX, own_mark(), 1 << RANDOM_BITS)
                 self.tx.load(self.connection.query, path)
             self.log = SqliteLog(self._database)
         except BaseException:

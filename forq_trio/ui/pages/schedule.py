@@ -10,7 +10,7 @@ from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import QueueFull, ScheduleNotFound
 from forq_trio.model.messages.types import Produced
-from forq_trio.model.schedules.types import ScheduleDetails
+from forq_trio.model.schedules.types import ScheduleDetails, is_counted_in_part
 from forq_trio.schedules.words import in_words, zone_words
 from forq_trio.schedules.zones import local_of, zone_of
 from forq_trio.ui.content import show
@@ -56,6 +56,7 @@ def _context(site: Site, viewer: Viewer, details: ScheduleDetails, shown: int) -
         "runs": details.runs[:shown],
         "more_runs": max(0, len(details.runs) - shown),
         "results": results,
+        "more_missed": any(map(is_counted_in_part, details.runs[:shown])),
         "said": verdict(schedule, details.runs, now_ms),
         "lateness": lateness,
         "missed_words": missed_words,

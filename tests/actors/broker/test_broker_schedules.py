@@ -1,5 +1,7 @@
 """Schedules through the broker: its checks, its own runs, and who made what."""
 
+from zoneinfo import ZoneInfo
+
 import msgspec
 import pytest
 import trio
@@ -18,6 +20,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.holders import HOLDER, Holder, HolderKind
 from forq_trio.model.schedules.types import NewSchedule, NextRun, Timing
+from forq_trio.schedules import times
 from support.actors import T0
 
 HOURLY = NewSchedule(queue="q", content="c", cron="0 * * * *")
@@ -31,6 +34,16 @@ async def test_a_paused_schedule_shows_when_it_would_run(broker) -> None:
     details = await broker.schedule("s")
     assert (details.schedule.paused, details.next_runs[0].at) == (True, NEXT)
     assert (await broker.resume_schedule("s")).next_run == NEXT
+
+
+async def test_a_stored_next_run_comes_first_even_if_the_rules_of_its_zone_have_changed(
+    broker, monkeypatch
+) -> None:
+    saved = await broker.save_schedule("s", NewSchedule(queue="q", content="c", daily=("08:00",)))
+    monkeypatch.setattr(times, "zone_of", lambda name: ZoneInfo("Asia/Tokyo"))
+    coming = (await broker.schedule("s")).next_runs
+    assert [each.at for each in coming[:2]] == [saved.next_run, saved.next_run + 15 * HOUR_MS]
+    assert [each.local[11:16] for each in coming] == ["17:00", *["08:00"] * 4]
 
 
 async def test_a_token_is_named_as_the_maker(broker) -> None:

@@ -119,6 +119,8 @@ async def test_settling(broker) -> None:
     for delay_ms in (-1, limits.NACK_DELAY_MS_MAX + 1):
         await refused(broker.nack("q", receipts, delay_ms=delay_ms), OutOfRange)
         await refused(broker.release("q", receipts, delay_ms=delay_ms), OutOfRange)
+    for bound in (0, limits.MAX_ATTEMPTS_MAX + 1):
+        await refused(broker.nack("q", receipts, max_attempts=bound), OutOfRange)
     for lease_ms in (-1, limits.LEASE_MS_MAX + 1):
         await refused(broker.extend("q", receipts, lease_ms), OutOfRange)
     (extended,) = await broker.extend("q", receipts, limits.LEASE_MS_MAX)

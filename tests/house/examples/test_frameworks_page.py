@@ -19,14 +19,12 @@ PROGRAMS = dict(
 USED = {
     "Flask": """
 print(app.test_client().post("/mails", data={"to": "anna"}).status_code)
-client.close()
 """,
     "Django": """
 import django
 from django.test import Client
 django.setup()
 print(Client().post("/mails", {"to": "anna"}).status_code)
-client.close()
 """,
     "FastAPI": """
 import warnings
@@ -58,7 +56,4 @@ def test_a_request_becomes_a_message(name: str, tmp_path: Path) -> None:
         with ForqClient(url, SECRET) as client:
             waiting = [each.content for each in client.export("emails").messages]
     assert (done.returncode, done.stderr) == (0, "")
-    # A worker has handled it, or will after a restart: its answer may have come as the application ended, and then the
-    # message is in process until the lease ends.
-    handled = name == "FastAPI" and (sorted(done.stdout.splitlines()), waiting) == (["202", "to anna"], [])
-    assert handled or (done.stdout, waiting) == ("202\n", ['{"to":"anna"}'])
+    assert (done.stdout, waiting) == ("202\n", ['{"to":"anna"}'])

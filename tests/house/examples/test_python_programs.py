@@ -31,7 +31,7 @@ PRINTED = {
     "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
 }
 STATEMENTS_MAX = 15
-FIXTURES = ("Testing", "Testing under asyncio")
+FIXTURES = ("Testing",)
 EMBEDDED = ("Embedding", "Embedding under asyncio", "Embedding in a blocking program")
 SHORT = ("Blocking", "trio and asyncio", *EMBEDDED)
 
@@ -46,8 +46,9 @@ def test_the_first_programs_are_short(name: str) -> None:
     assert len([line for line in PROGRAMS[name].splitlines() if line]) <= STATEMENTS_MAX
 
 
-@pytest.mark.parametrize("name", [FIXTURES[0], pytest.param(FIXTURES[1], marks=pytest.mark.tier2)])
+@pytest.mark.parametrize("name", FIXTURES)
 def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
+    """On trio and on asyncio."""
     (tmp_path / "test_reminders.py").write_text(PROGRAMS[name], encoding="utf-8")
     run = subprocess.run(
         [
@@ -61,7 +62,7 @@ def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert run.stdout.splitlines()[-1].startswith("1 passed"), run.stdout
+    assert run.stdout.splitlines()[-1].startswith("2 passed"), run.stdout
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import trio
 from forq_trio import AsyncForqClient, ForqError, InvalidToken
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.listeners import open_listeners
@@ -30,7 +30,7 @@ async def client_of(tmp_path) -> AsyncIterator[Client]:
     errors: list[Exception] = []
     async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
         access = Access(SECRET, system.broker.keys, Throttle())
-        handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
+        handler = HttpRouter(forq_routes(system.broker, access, system.monitor), answer_error)
         listeners = await open_listeners("127.0.0.1", 0)
         server = Server(handler, listeners, TransportConfig(), on_error=errors.append)
         async with trio.open_nursery() as nursery:

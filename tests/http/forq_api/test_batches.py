@@ -93,6 +93,7 @@ RANGES = [
     ("receive", "waitMs", 0, limits.WAIT_MS_MAX),
     ("receive", "leaseMs", 0, limits.LEASE_MS_MAX),
     ("nack", "delayMs", 0, limits.NACK_DELAY_MS_MAX),
+    ("nack", "maxAttempts", 1, limits.MAX_ATTEMPTS_MAX),
     ("extend", "leaseMs", 0, limits.LEASE_MS_MAX),
     ("release", "delayMs", 0, limits.NACK_DELAY_MS_MAX),
 ]
@@ -168,6 +169,16 @@ async def test_what_a_settlement_says_arrives(api: Api):
     await results(api, "q/messages/release", {"receipts": [again["receipt"]], "delayMs": 5})
     info = json_of(await api.call("GET", f"q/messages/{message['id']}"))
     assert (info["attempts"], info["processAfter"]) == (1, START_MS + 12)
+
+
+async def test_the_answer_of_a_nack_says_what_became_of_the_message(api: Api):
+    await api.send("m")
+    for bound, failed in ((2, {}), (None, {"failed": True})):
+        (message,) = await receive(api)
+        body = {"receipts": [message["receipt"]], "delayMs": 0, "maxAttempts": bound}
+        assert await results(api, "q/messages/nack", body) == [
+            {"receipt": message["receipt"], "ok": True, **failed}
+        ]
 
 
 async def test_queue_names_are_checked_even_if_there_is_nothing_to_do(api: Api):

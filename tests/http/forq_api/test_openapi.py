@@ -13,7 +13,7 @@ from forq_trio.http.forq_api import answer_error
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Route, Router
+from forq_trio.http.router import HttpRouter, Route
 from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
@@ -155,7 +155,7 @@ async def test_an_error_that_is_not_listed_fails_the_test():
     shown = replace(SHOW_QUEUE, errors=(QueueNotFound,))
     route = Route("GET", "/api/v1/queues/{queue}", refuse, shown, answer_error)
     with pytest.raises(AssertionError, match="does not list"):
-        await only_documented(Router([route], answer_error))(make_request("GET", "/api/v1/queues/q"))
+        await only_documented(HttpRouter([route], answer_error))(make_request("GET", "/api/v1/queues/q"))
 
 
 BOUNDS = [
@@ -166,7 +166,8 @@ BOUNDS = [
     ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
     ("SettingsChange", "backOff", {"minItems": 1, "maxItems": 100}),
     ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
-    ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
+    ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 2_592_000_000, "default": 0}),
+    ("NackRequest", "maxAttempts", {"minimum": 1, "maximum": 1_000_000}),
     ("NewMessages", "messages", {"maxItems": 1_000}),
     ("AckRequest", "receipts", {"maxItems": 1_000}),
     ("Offerings", "messages", {"maxItems": 1_000}),

@@ -6,7 +6,7 @@ import pytest
 
 from forq_trio.http.errors import HttpError, Unauthorized
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.router import ErrorMapping, Route, Router
+from forq_trio.http.router import ErrorMapping, HttpRouter, Route
 from forq_trio.model.endpoint import Operation
 from support.forq_api import Api, blamed, json_of, make_request
 
@@ -40,7 +40,7 @@ def route(
 
 
 def serve(routes: list[Route]) -> Handler:
-    return Router(routes, in_words("nobody"))
+    return HttpRouter(routes, in_words("nobody"))
 
 
 async def answer(handler: Any, path: str, method: str = "GET") -> tuple[int, str]:

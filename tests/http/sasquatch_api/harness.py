@@ -11,7 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.message import Request, Response
 from forq_trio.http.request_log import logging_requests
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.sasquatch_api.errors import answer
 from forq_trio.http.throttle import Throttle
@@ -75,7 +75,7 @@ class Api:
         access = Access(SECRET, self.broker.keys, Throttle()) if auth else None
         settings = SasquatchOptions(**options)
         routes = sasquatch_routes(self.broker, self.clock, settings, access, "1.2.3")
-        self.handler = logging_requests(Router(routes, lambda error, request: answer(error)))
+        self.handler = logging_requests(HttpRouter(routes, lambda error, request: answer(error)))
 
     async def call(
         self,

@@ -14,7 +14,7 @@ from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.message import Handler, Request, Response, admit_everybody
-from forq_trio.http.router import Route, Router
+from forq_trio.http.router import HttpRouter, Route
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
@@ -85,7 +85,7 @@ async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.nack("q", [dead.receipt], reason="it failed")
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
     (held,) = await broker.receive("q", wait_ms=0)
-    return WholeApp(routes, Router(routes, answer_error), held.receipt, dead.id)
+    return WholeApp(routes, HttpRouter(routes, answer_error), held.receipt, dead.id)
 
 
 @dataclass
@@ -111,7 +111,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
     """Send the pieces to a connection of the transport, then the end, and read until it has closed."""
     seen = Exchange()
 
-    admit = handler.admit if isinstance(handler, Router) else admit_everybody
+    admit = handler.admit if isinstance(handler, HttpRouter) else admit_everybody
 
     def noting(request: Request) -> Response | None:
         seen.methods.append(request.method)

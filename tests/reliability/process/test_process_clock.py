@@ -15,7 +15,7 @@ import trio.testing
 from faces.running import real_deadline
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.listeners import open_listeners
@@ -105,7 +105,7 @@ async def serving(url: str, mock: trio.testing.MockClock) -> AsyncIterator[Shop]
     engine = open_engine(url, EngineSettings(), "normal")
     async with open_system(engine, clock, policy=on_the_loop()) as system:
         access = Access(SECRET, system.broker.keys, Throttle())
-        handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
+        handler = HttpRouter(forq_routes(system.broker, access, system.monitor), answer_error)
         config = TransportConfig(idle_seconds=1e9)
         server = Server(handler, await open_listeners("127.0.0.1", 0), config, on_error=errors.append)
         base = f"http://127.0.0.1:{server.ports[0]}/api/v1/queues"

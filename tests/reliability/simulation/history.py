@@ -157,7 +157,8 @@ class History:
         assert self.holders.get(content, 0) <= now_ms, f"{content} has two holders"
         assert content not in self.acked, f"{content} was acknowledged and came again"
         assert content not in self._refused, f"{content} was refused and came all the same"
-        assert 1 <= delivery.attempts <= limits.ATTEMPTS_MAX_DEFAULT, delivery
+        most = delivery.max_attempts or limits.ATTEMPTS_MAX_DEFAULT  # a nack may have given it more
+        assert 1 <= delivery.attempts <= most, delivery
         assert self._sent.get(content, delivery.sequence) == delivery.sequence
         if content not in self.latest and content not in self._delayed:
             line = self._lines[content]

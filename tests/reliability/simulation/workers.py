@@ -17,7 +17,7 @@ from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed
-from forq_trio.worker import DeadLetter, Job, LeaseLost, Retry, Worker
+from forq_trio.worker import Backoff, DeadLetter, Job, LeaseLost, Retry, Worker
 from reliability.simulation.trial import QUEUES, TRIAL_SECONDS_MAX, Trial
 from reliability.simulation.worker_books import Attempt, Books
 from support.actors import elapse
@@ -107,6 +107,16 @@ class Link:
             raise ForqUnreachable("lost", sent=True)
 
 
+RETRIES = (
+    None,
+    [0, 1],
+    [0] * 7,
+    {OSError: [0.1, 5], ValueError: None},
+    Backoff(first=0.1, most=5, jitter=1, attempts=8),
+    lambda attempt, error: "100 ms" if attempt < 9 else None,
+)
+
+
 class WorkerTrial(Trial):
     """books: what the handlers did. deliveries: by receipt."""
 
@@ -184,7 +194,7 @@ class WorkerTrial(Trial):
             app.on(
                 queue,
                 concurrency=concurrency,
-                retry=rng.choice((None, [0, 1], {OSError: [0.1, 5]})),
+                retry=rng.choice(RETRIES),
                 lease=rng.choice((1, 5, 30)),
                 timeout=rng.choice((None, 20)),
                 weight=rng.choice((1, 3)),

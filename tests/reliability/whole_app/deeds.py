@@ -165,7 +165,7 @@ class Deeds:
                     self.removed.add(command.message_id)
             case Ack() | Nack() | Extend() | Release():
                 for receipt, told in zip(command.receipts, outcome, strict=True):
-                    worked = told is not None and told is not False
+                    worked = told not in (None, False)  # nor the REFUSED of a nack, which equals False
                     self.settled.append(Settled(command, receipt, worked))
                     if worked:
                         self.worked.setdefault(receipt.seq, []).append(command)

@@ -16,7 +16,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.message import Handler
-from forq_trio.http.router import Router
+from forq_trio.http.router import HttpRouter
 from forq_trio.http.sqs_api import SqsAccount, sqs_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
@@ -148,7 +148,7 @@ class Trial:
             access = Access(SECRET, system.broker.keys, Throttle())
             routes = forq_routes(system.broker, access, system.monitor)
             routes += sqs_routes(system.broker, SQS_ACCOUNT, None, answer_error)
-            handler = Router(routes, answer_error)
+            handler = HttpRouter(routes, answer_error)
             front = Front(handler.admit, self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)

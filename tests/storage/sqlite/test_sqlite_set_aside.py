@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, PurgeStep, Sweep, SweepKind
+from forq_trio.model.commands import Claim, Configure, Nacked, ProduceMany, Purge, PurgeStep, Sweep, SweepKind
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages.new_message import NewMessage
@@ -99,7 +99,7 @@ def test_one_that_fails_does_not_keep_its_neighbours_from_becoming_dead_letters(
     deliveries = do(engine, claim(most=2))
     engine._database.connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
     result = run(engine, nack(*deliveries))
-    assert result.outcomes == [(True, True)]
+    assert result.outcomes == [(Nacked.FAILED, Nacked.FAILED)]
     assert [each.sequence for each in result.set_aside] == [1]
     assert result.failed_queued
     counts = engine.snapshot().counts

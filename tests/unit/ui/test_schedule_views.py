@@ -23,6 +23,7 @@ def run(result, late_ms=0, runs=1, **members):
 SENT = run("sent")
 LATE = run("sent", limits.RUN_GRACE_MS)
 JUST_IN_TIME = run("sent", limits.RUN_GRACE_MS - 1)
+EARLIER = "more than 1 min late; at least so many, the rest was not counted"  # as it was stored until 0.9
 BY_HAND = replace(run("by_hand"), nominal=None)
 
 
@@ -36,7 +37,7 @@ BY_HAND = replace(run("by_hand"), nominal=None)
         (
             [run("missed", runs=100, reason=f"late; {COUNTED_IN_PART}")],
             "attention",
-            "Missed at least 100 while stopped, sent none",
+            "Missed more than 100 while stopped, sent none",
         ),
         ([LATE, run("missed", runs=2), SENT], "attention", "Missed 3 while stopped, sent the last"),
         ([LATE, LATE, run("missed", runs=2)], "attention", "Missed 4 while stopped, sent the last 2"),
@@ -53,7 +54,7 @@ BY_HAND = replace(run("by_hand"), nominal=None)
         (
             [run("missed", runs=100, reason=f"100 {DROPPED}; {COUNTED_IN_PART}")],
             "attention",
-            "Missed at least 1,100 while stopped, dropped at least 100",
+            "Missed more than 1,100 while stopped, dropped more than 100",
         ),
         ([LATE] * 20, "attention", "Missed at least 20 while stopped, sent all"),
         ([LATE] * 19, "attention", "Missed 19 while stopped, sent all"),
@@ -75,8 +76,17 @@ def test_the_verdict_says_what_became_of_the_latest_runs(runs, level, text):
     [
         (run("missed"), "Missed while stopped"),
         (run("missed", runs=3), "3 missed while stopped, this one last"),
-        (run("missed", runs=100, reason=COUNTED_IN_PART), "At least 100 missed while stopped, this one last"),
+        (
+            run("missed", runs=100, reason=COUNTED_IN_PART),
+            "More than 100 missed while stopped, this one last",
+        ),
+        (run("missed", runs=100, reason=EARLIER), "More than 100 missed while stopped, this one last"),
+        (run("missed", reason=COUNTED_IN_PART), "More than 1 missed while stopped, this one last"),
         (run("missed", runs=200, reason=f"200 {DROPPED}"), "200 of 1,200 missed while stopped were dropped"),
+        (
+            run("missed", runs=200, reason=f"200 {DROPPED}; {COUNTED_IN_PART}"),
+            "More than 200 missed while stopped were dropped",
+        ),
         (run("missed", reason=f"1 {DROPPED}"), "1 of 1,001 missed while stopped were dropped"),
     ],
 )
@@ -139,6 +149,7 @@ def test_more_than_six_runs_an_hour_are_a_band_and_a_paused_schedule_has_no_mark
     assert 'class="band"' in next_day(replace(PLAIN, every="9min", next_run=NOW + 540_000), NOW)
     assert 'class="band"' in next_day(replace(PLAIN, every="1s", next_run=NOW + 1_000), NOW)
     assert "mark" not in next_day(replace(PLAIN, next_run=None, paused=True), NOW)
+    assert "mark" not in next_day(replace(PLAIN, next_run=NOW + 24 * HOUR + 1), NOW)
 
 
 def test_a_row_shows_the_beginning_of_the_content_in_one_line():

@@ -129,7 +129,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ({"max_bytes": "much"}, "max_bytes", "Type a number of bytes"),
         ({"order": "random"}, "order", "Choose one"),
         ({"back_off": "list"}, "back_off_list", "Type one duration"),
-        ({"back_off": "list", "back_off_list": "13 h"}, "back_off_list", "Each delay must"),
+        ({"back_off": "list", "back_off_list": "31 d"}, "back_off_list", "Each delay must"),
         ({"back_off": "exponential"}, "back_off_initial", "Type a number"),
         (
             {"back_off": "exponential", "back_off_initial": "1 s", "back_off_factor": "0.5"},

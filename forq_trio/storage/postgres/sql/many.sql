@@ -42,10 +42,10 @@ WHERE messages.ctid = place;
 -- Give messages back from their consumers: ready, delayed or failed.
 UPDATE messages SET status = a, attempts = b, process_after = coalesce(c, process_after), receipt = d,
     last_error = coalesce(e, last_error), error_key = coalesce(f, error_key), failures = coalesce(g, failures),
-    processing_started_at = NULL, lease_until = NULL, updated_at = h
+    max_attempts = coalesce(h, max_attempts), processing_started_at = NULL, lease_until = NULL, updated_at = i
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-            $9::bigint[]) AS given (a, b, c, d, e, f, g, h, i),
-    LATERAL (SELECT ctid AS place FROM messages WHERE seq = i LIMIT 1) AS found
+            $9::bigint[], $10::bigint[]) AS given (a, b, c, d, e, f, g, h, i, j),
+    LATERAL (SELECT ctid AS place FROM messages WHERE seq = j LIMIT 1) AS found
 WHERE messages.ctid = place;
 
 -- name: insert_event

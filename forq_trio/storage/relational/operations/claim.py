@@ -31,6 +31,7 @@ from forq_trio.model.messages.where import Where
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
+from forq_trio.storage.lease_marks import RANDOM_BITS
 from forq_trio.storage.relational.operations.claim_filter import (
     Terms,
     attempts_of,
@@ -287,6 +288,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
     deliveries = []
     leases = []
     waits = tx.figures.measured(WAIT, queue)
+    mark = tx.lease_mark
     for (
         seq,
         message_id,
@@ -304,7 +306,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         kind,
         max_attempts,
     ) in rows:
-        token = claim_token(message_id)
+        token = mark | getrandbits(RANDOM_BITS) if mark else claim_token(message_id)
         attempts += 1
         if first_received_at is None:
             first_received_at = now_ms

@@ -40,7 +40,7 @@ from forq_trio.storage.relational.operations.waiting import store_waiting
 from forq_trio.storage.relational.row import Row, read_attributes, rows_of, write_attributes
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting, write_waiting
-from forq_trio.storage.rules import Space, above, debounced, due_time, message_bytes
+from forq_trio.storage.rules import Space, above, debounced, due_time, message_bytes, offers_bound
 from forq_trio.storage.transitions import DELAYED, FAILED, PROCESSING, READY, UPDATED
 
 _ROW_COLUMNS = len(Row.__struct_fields__)
@@ -362,7 +362,7 @@ def _has_options(offering: Offering, pending: Pending) -> bool:
         offering.priority == row.priority
         and offering.group == (row.group_id or None)
         and offering.ttl_ms == row.ttl_ms
-        and offering.max_attempts == row.max_attempts
+        and offers_bound(offering.max_attempts, row.attempts, row.max_attempts)
         and offering.dead_letter_queue == row.dead_letter_queue
         and (offering.attributes or None) == read_attributes(pending.attributes)
     )

@@ -19,10 +19,12 @@ def return_message(
     reason: str | None = None,
     failures: str | None = None,
     receipt: int | None = None,
+    max_attempts: int | None = None,
 ) -> tuple[Any, ...]:
     """Note that a message comes back; returns the bindings of `return_message`, to be run.
 
-    attempts, receipt: the new values. reason: the one that the consumer gave. failures: the column, None: unchanged.
+    attempts, receipt: the new values. reason: the one that the consumer gave. failures, max_attempts: the columns,
+    None: unchanged.
     """
     status, process_after = returned
     due_ms: int | None = None if status is Status.FAILED else message.expires_after
@@ -39,6 +41,7 @@ def return_message(
         reason,
         fingerprint_key(reason),
         failures,
+        max_attempts,
         tx.now_ms,
         message.seq,
     )

@@ -8,7 +8,8 @@
   then the server's secret.
 - A run that is RUN_GRACE_MS late was missed. The setting `missed` says which missed runs are sent: none; only the last
   one, if no later run is due; or all, but no more than the last RUNS_CAUGHT_UP_MAX. The others are recorded as one run
-  with their number. If times have to be computed one by one, only RUNS_COUNTED_MAX are counted, and the reason says so.
+  with their number. Of times that follow clocks those of the last RUNS_COUNTED_MS_MAX are counted, and the reason says
+  if there were more. The run that is stored as the next one counts, even if the rules of its zone have changed since.
   While runs are caught up, the record of the runs before them stays the newest one.
 - After a refused run the next one comes at its time. A paused schedule has no runs, and earlier ones are not made up
   for when it is resumed. The latest RUNS_KEPT_MAX runs of a schedule are stored. A schedule that cannot be read is

@@ -20,7 +20,17 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, AckById, Claims, DiscardMessages, Extend, Nack, NackById, Release
+from forq_trio.model.commands import (
+    Ack,
+    AckById,
+    Claims,
+    DiscardMessages,
+    Extend,
+    Nack,
+    NackById,
+    Nacked,
+    Release,
+)
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage.allowance import Allowance
@@ -246,15 +256,22 @@ def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[
 
 
 @operation(Nack)
-def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | Deferred]:
+def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[Nacked, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
 
-    def settle(command: Nack, receipt: Receipt) -> bool:
+    def settle(command: Nack, receipt: Receipt) -> Nacked:
         found = messages.by_receipt(command.queue, receipt, command.message_id)
         if found is None:
-            return False
-        _nack(tx, messages, found, command.delay_ms, command.reason, final=command.final)
-        return True
+            return Nacked.REFUSED
+        return _nack(
+            tx,
+            messages,
+            found,
+            command.delay_ms,
+            command.reason,
+            final=command.final,
+            max_attempts=command.max_attempts,
+        )
 
     outcomes = _each_receipt(messages, commands, settle)
     messages.write_returned()
@@ -277,16 +294,26 @@ def _nack(
     reason: str | None,
     *,
     final: bool = False,
-) -> None:
+    max_attempts: int | None = None,
+) -> Nacked:
     messages.forget(found)
     rules = tx.rules(found.queue)
-    returned = after_nack(
-        found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules, final=final
-    )
+    bound = found.max_attempts if max_attempts is None else max_attempts
+    returned = after_nack(found.seq, found.attempts, bound, delay_ms, tx.now_ms, rules, final=final)
     failures = found.failures_with(tx.now_ms, reason)
     messages.returned.append(
-        return_message(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)
+        return_message(
+            tx,
+            NACKED,
+            found,
+            returned,
+            found.attempts,
+            reason=reason,
+            failures=failures,
+            max_attempts=max_attempts,
+        )
     )
+    return Nacked.FAILED if returned.status is Status.FAILED else Nacked.RETURNED
 
 
 @operation(Extend)
@@ -419,7 +446,7 @@ def _each_receipt(
 
 
 def _each_id(
-    messages: _Messages, commands: Sequence[AckById | NackById], settle: Callable[[Row], None]
+    messages: _Messages, commands: Sequence[AckById | NackById], settle: Callable[[Row], object]
 ) -> list[bool | Deferred]:
     """The outcomes of these commands: `settle` for each message that is in process."""
     outcomes: list[bool | Deferred] = []

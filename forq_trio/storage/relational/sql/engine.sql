@@ -305,7 +305,7 @@ DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?));
 -- Give a message back from its consumer: ready, delayed or failed.
 UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, process_after), receipt = ?,
     last_error = coalesce(?, last_error), error_key = coalesce(?, error_key), failures = coalesce(?, failures),
-    processing_started_at = NULL, lease_until = NULL, updated_at = ?
+    max_attempts = coalesce(?, max_attempts), processing_started_at = NULL, lease_until = NULL, updated_at = ?
 WHERE seq = ?;
 
 -- name: note_last_error

@@ -12,6 +12,11 @@ COMMIT;
 -- Undo the batch.
 ROLLBACK;
 
+-- name: end_leases
+-- End the leases with a mark of another process: what follows is what follows the end of any lease.
+UPDATE messages INDEXED BY messages_in_flight SET lease_until = processing_started_at
+WHERE status = 1 AND receipt BETWEEN ?1 AND ?2 AND receipt NOT BETWEEN ?3 AND ?3 + ?4 - 1;
+
 -- name: count_free_pages
 -- How many pages of the file are free.
 PRAGMA freelist_count;

@@ -1,0 +1,85 @@
+"""What a process of a handler does: import the handler by its name, then answer calls until its pipe is closed.
+
+A call is the pickled arguments, an answer the pickled result, error and frames of the error. What cannot be pickled is
+None for a result, and its text for an error.
+"""
+
+import importlib
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import current_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+from forq_trio.worker.handlers import Handler
+from forq_trio.worker.outcomes import frames_of, reason_of
+
+PROCESS_NAME = "forq handler"
+"""How the names of these processes begin."""
+WORKERS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What a terminal or a service manager sends to all processes. The worker alone decides what comes of them."""
+
+
+class ErrorInProcess(Exception):
+    """An error of a handler that cannot be pickled, as text"""
+
+
+def serve_calls(pipe: "Connection[Any, Any]", module: str, name: str) -> None:
+    """The life of the process, which ends when its pipe is closed."""
+    os.setpgrp()
+    for number in WORKERS_SIGNALS:
+        signal.signal(number, _go_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WORKERS_SIGNALS)
+    function, refusal = _handler(module, name)
+    with suppress(EOFError, OSError):  # the worker has ended
+        pipe.send_bytes(pickle.dumps(refusal))
+        while refusal is None:
+            pipe.send_bytes(_answer(function, pipe.recv_bytes()))
+
+
+def end_if_of_a_pool() -> None:
+    """End this process, with a line on stderr, if it serves calls of a handler."""
+    if current_process().name.startswith(PROCESS_NAME):
+        sys.exit(
+            "forq: a process of a handler imports the program: write `if __name__ == '__main__':` above app.run()"
+        )
+
+
+def _go_on(number: int, frame: object) -> None:
+    pass
+
+
+def _handler(module: str, name: str) -> tuple[Callable[..., Any], str | None]:
+    """The handler's function, or why it cannot be imported."""
+    found: Any = None
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        return found, f"its process cannot import it as {name} of {module}: {reason_of(error)}"
+    return (found.function if isinstance(found, Handler) else found), None
+
+
+def _answer(function: Callable[..., Any], given: bytes) -> bytes:
+    try:
+        result = function(*pickle.loads(given))
+    except BaseException as error:
+        # Another kind of error would mean something in the worker: that it was cancelled, or has to end.
+        goes = isinstance(error, (Exception, SystemExit)) and _can_be_pickled(error)
+        told = error if goes else ErrorInProcess(reason_of(error))
+        return pickle.dumps((None, told, frames_of(error)))
+    return pickle.dumps((result if _can_be_pickled(result) else None, None, ""))
+
+
+def _can_be_pickled(value: object) -> bool:
+    """Whether a value can be pickled, and read again."""
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:
+        return False
+    return True
