@@ -22,6 +22,7 @@ wanted. By then those that were filtered out are no longer ready.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
+from random import getrandbits
 from typing import Any
 
 from forq_trio.model import limits
