@@ -2,6 +2,7 @@
 
 import trio
 
+from forq_trio.model.workers.withdrawn import Withdrawals
 from forq_trio.storage.engine import BatchResult, Elsewhere
 from forq_trio.watches import ALL_QUEUES, Watches
 
@@ -12,6 +13,8 @@ class Announcements:
     def __init__(self) -> None:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
+        self.withdrawn = Watches()  # wakes tasks when messages are removed while a consumer has them
+        self._withdrawn_at = 0  # the position of the last one that was announced
         self.moved = trio.Event()
         """Set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
@@ -25,6 +28,13 @@ class Announcements:
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
         self.token_changes += sum(each.tokens for each in result.elsewhere)
 
+    def announce_withdrawn(self, latest: Withdrawals) -> None:
+        """Wake the tasks that wait for withdrawn messages, if there are new ones, of any process."""
+        if latest.last > self._withdrawn_at:
+            queues = {each.queue for each in latest.after(self._withdrawn_at)}
+            self._withdrawn_at = latest.last
+            self.withdrawn.notify([*queues, ALL_QUEUES])
+
     def announce_moves(self) -> None:
         """Wake the tasks that wait for published messages: some moved into their queues."""
         self.moved.set()
@@ -34,6 +44,7 @@ class Announcements:
         """Wake all watching tasks, so that nobody waits any longer."""
         self.ready.close()
         self.events.close()
+        self.withdrawn.close()
 
     def end(self) -> None:
         """Wake the tasks that wait for published messages for good: the writer has ended."""

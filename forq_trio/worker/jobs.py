@@ -34,6 +34,7 @@ class HeldLease:
         self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
+        self.removed: str | None = None  # see `Job.removed`
         self.extended = True  # whether heartbeats extend it; False once it was shortened
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
@@ -52,7 +53,7 @@ class HeldLease:
 
 
 class Job(Generic[StateT]):
-    """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
+    """A message in process. Only `check`, `lost` and `removed` may be used outside the event loop's thread.
 
     `Job[Resources]` says what its `state` is.
     """
@@ -104,6 +105,14 @@ class Job(Generic[StateT]):
         return self.lease.lost
 
     @property
+    def removed(self) -> str | None:
+        """How somebody else removed the message: "cancelled", "deleted", "expired" or "discarded"; None: nobody did.
+
+        The lease is lost then. None, too, if the worker was not told, but learned that the lease is lost.
+        """
+        return self.lease.removed
+
+    @property
     def lease_until(self) -> int:
         """When the lease ends, unless it is extended (epoch ms)."""
         return self.lease.until
@@ -111,7 +120,7 @@ class Job(Generic[StateT]):
     def check(self) -> None:
         """Raise LeaseLost if the lease was lost. For handlers in threads, which cannot be cancelled. Thread-safe."""
         if self.lost:
-            raise LeaseLost(f"the lease of {self.id} was lost")
+            raise LeaseLost(self.loss_in_words())
 
     async def set_deadline(self, seconds: float) -> None:
         """End the lease `seconds` from now, and do not extend it again; the handler is cancelled then.
@@ -126,14 +135,19 @@ class Job(Generic[StateT]):
         if self.lease.shorten is not None:
             await self.lease.shorten(self, seconds)
 
-    def lose(self) -> None:
-        """Cancel the handler, because the lease is lost; its result no longer counts."""
+    def loss_in_words(self) -> str:
+        """What happened to the lease that was lost."""
+        return f"the lease of {self.id} was lost" if self.removed is None else f"{self.id} was {self.removed}"
+
+    def lose(self, removed: str | None = None) -> None:
+        """Cancel the handler, because the lease is lost; its result no longer counts. removed: see there."""
+        self.lease.removed = removed
         self.lease.lose()
         if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(
-                "%s: the lease of %s was lost, and its handler runs in a thread, which nothing can stop",
+                "%s: %s, and its handler runs in a thread, which nothing can stop",
                 self.queue,
-                self.id,
+                self.loss_in_words(),
             )
 
 

@@ -282,10 +282,14 @@ class QueueLoop:
         self._failed(ProgramEnds(error))
 
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
-        """The jobs whose contents fit, with their payloads. The others become dead letters."""
+        """The jobs whose contents fit, with their payloads. The others become dead letters, or were lost before."""
         readable: list[Job] = []
         payloads: list[Any] = []
         for job in jobs:
+            if job.lost:  # while it waited for its turn
+                self._note_lost(job)
+                self._end([job])
+                continue
             try:
                 payloads.append(self.handler.payload.decode(job.content))
                 readable.append(job)
@@ -348,9 +352,9 @@ class QueueLoop:
         job.lease.lost = True
         self.stats.lost += 1
         logger.warning(
-            "%s: the lease of %s was lost in attempt %d; its result is refused",
+            "%s: %s in attempt %d; its result is refused",
             self.queue,
-            job.id,
+            job.loss_in_words(),
             job.attempt,
         )
 

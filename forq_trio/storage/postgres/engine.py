@@ -433,10 +433,11 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
-        # Others must know a token or session at once: the next request with it may go to another process.
-        access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
-        if woken or access_changed:
-            self._notices.prepare(version, None if access_changed else woken)
+        # Others must know a token or session at once: the next request with it may go to another process. So must
+        # they a withdrawn message, whose worker may wait there.
+        for_all = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends() or bool(tx.withdrawn.new)
+        if woken or for_all:
+            self._notices.prepare(version, None if for_all else woken)
 
     def roll_back(self) -> None:
         self._is_open = False

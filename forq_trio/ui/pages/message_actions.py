@@ -211,13 +211,24 @@ class _Actions:
         gone = GoneMessage(message.sequence, "deleted")
         return site.done(f"Deleted message {message.sequence:,}", go=go, gone=gone)
 
-    async def cancel(self, queue: str, message_id: str) -> Response:
+    async def cancel(self, queue: str, message_id: str, *, running: bool = False) -> Response:
         site = self._site
         message = await site.broker.message(queue, message_id)
-        await site.broker.cancel(queue, message_id)
+        await site.broker.cancel(queue, message_id, running=running)
         go = site.url(f"/queue/{queue}") if _on_page(await request.form) else None
         gone = GoneMessage(message.sequence, "cancelled")
         return site.done(f"Cancelled message {message.sequence:,}", go=go, gone=gone)
+
+
+    async def ask_cancel_running(self, queue: str, message_id: str) -> Response:
+        site = self._site
+        message = await site.broker.message(queue, message_id)
+        on_page = request.args.get("in") == "page"
+        title = "Cancel a message in flight"
+        return await site.dialog("message/cancel_running.html", title, message=message, on_page=on_page)
+
+    async def cancel_running(self, queue: str, message_id: str) -> Response:
+        return await self.cancel(queue, message_id, running=True)
 
 
 def _on_page(form: Mapping[str, str]) -> bool:
@@ -240,3 +251,5 @@ def add_actions(routes: Routes, site: Site, base: str, home_of: HomeOf) -> None:
     routes.post(f"{base}/redrive", Scope.REDRIVE)(actions.redrive)
     routes.post(f"{base}/delete", Scope.REDRIVE)(actions.delete)
     routes.post(f"{base}/cancel", Scope.CANCEL)(actions.cancel)
+    routes.get(f"{base}/cancel-running", Scope.CANCEL)(actions.ask_cancel_running)
+    routes.post(f"{base}/cancel-running", Scope.CANCEL)(actions.cancel_running)

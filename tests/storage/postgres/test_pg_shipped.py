@@ -21,6 +21,7 @@ from forq_trio.model.messages.where import Condition
 from forq_trio.model.publishing.types import KeyShare, Staging
 from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.model.schedules.types import ScheduleTotals
+from forq_trio.model.workers.withdrawn import Withdrawal
 from forq_trio.storage.engine import DamagedMessage, EngineSettings
 from forq_trio.storage.postgres import shipped as module
 from forq_trio.storage.postgres.shipped import unpack
@@ -67,6 +68,7 @@ VALUES: dict[str, Any] = {
     "staging": Staging(1, 2, 3, 4, 5, 6, {"key": KeyShare(1, 2, 3)}),
     "history": ({"q": QueueHistory(1, 2, HistoryCounts(3, 4)), "r": None}, Log(True, 2, 3, 4, 5)),
     "events": (Log(True, 1, 2, 3, 4), ["q"]),
+    "withdrawn": [Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled")],
     "set_aside": (1_700_000_000_000, [DamagedMessage("q", 8, "damaged")]),
 }
 GOLDEN = b64decode(

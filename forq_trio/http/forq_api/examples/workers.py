@@ -31,9 +31,16 @@ WORKER_STATE = {
     ],
 }
 
-BODIES: dict[str, Any] = {"reportWorker": WORKER_STATE}
+BODIES: dict[str, Any] = {
+    "reportWorker": WORKER_STATE,
+    "listWithdrawn": {"queues": ["emails"], "after": 1769831999999, "waitMs": 30000},
+}
 
 ANSWERS: dict[str, Any] = {
+    "listWithdrawn": {
+        "messages": [{"queue": "emails", "messageId": ID, "why": "cancelled"}],
+        "position": 1769832003000,
+    },
     "listWorkers": {
         "workers": [
             {
