@@ -48,7 +48,7 @@ async def test_another_token_neither_overwrites_nor_forgets(api: Api, tokens: To
 
 async def test_a_token_hears_of_withdrawn_messages_in_its_queues(api: Api, tokens: Tokens):
     for queue in ("a1", "b1"):
-        await api.send("m", queue)
+        await api.send("m", queue=queue)
         await api.broker.receive(queue)
         await api.broker.purge(queue)
     path, both = "/api/v1/withdrawn", b'{"queues": ["a1", "b1"], "after": 0}'
