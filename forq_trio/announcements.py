@@ -2,8 +2,7 @@
 
 import trio
 
-from forq_trio.model.workers.withdrawn import Withdrawals
-from forq_trio.storage.engine import BatchResult, Elsewhere
+from forq_trio.storage.engine import BatchResult, Elsewhere, Snapshot
 from forq_trio.watches import ALL_QUEUES, Watches
 
 
@@ -20,20 +19,17 @@ class Announcements:
         self.token_changes = 0
         """Grows with every commit that may have changed access tokens; a cache of them is valid until it does."""
 
-    def announce(self, result: BatchResult) -> None:
-        """Wake the tasks that wait for changes of this batch, or of other processes before it."""
+    def announce(self, result: BatchResult, snapshot: Snapshot) -> None:
+        """Wake the tasks that wait for changes of this batch, or of other processes before it. snapshot: after it."""
         everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
         for done in everywhere:
             self.ready.notify(done.woken)
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
         self.token_changes += sum(each.tokens for each in result.elsewhere)
-
-    def announce_withdrawn(self, latest: Withdrawals) -> None:
-        """Wake the tasks that wait for withdrawn messages, if there are new ones, of any process."""
+        latest = snapshot.withdrawn
         if latest.last > self._withdrawn_at:
-            queues = {each.queue for each in latest.after(self._withdrawn_at)}
+            self.withdrawn.notify([*latest.queues_after(self._withdrawn_at), ALL_QUEUES])
             self._withdrawn_at = latest.last
-            self.withdrawn.notify([*queues, ALL_QUEUES])
 
     def announce_moves(self) -> None:
         """Wake the tasks that wait for published messages: some moved into their queues."""

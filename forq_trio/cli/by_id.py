@@ -23,8 +23,8 @@ class ById(NamedTuple):
     text: str  # its help, after which comes where ids are found
     more: str  # what only its page in docs/reference says
     done: str  # what has happened to the messages that were not refused
-    call: Callable[..., None]  # with the client, the queue, the id, and the flags by name; raises
-    flags: tuple[tuple[str, str], ...] = ()  # their names, each with its help
+    call: Callable[..., None]  # with the client, the queue, the id, and `options` by name; raises
+    options: tuple[Callable[[Any], Any], ...] = ()  # more options, as click decorates with them
 
 
 BY_ID = {
@@ -36,8 +36,11 @@ BY_ID = {
         once. What it has done until then stays done.""",
         "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist.",
         "cancelled",
-        lambda client, queue, message_id, running: client.cancel(queue, message_id, running=running),
-        (("running", "Also messages in process."),),
+        lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
+        (
+            click.option("--running", is_flag=True, help="Also messages in process."),
+            click.option("--reason", default="", help="What the handler is told then."),
+        ),
     )
 }
 """In the order of the list of commands."""
@@ -57,39 +60,39 @@ def command_by_id(name: str) -> click.Command:
     )
     @click.argument("queue", type=QUEUE)
     @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
-    @_flags(row)
+    @_with_options(row)
     @json_option
     @url_option
-    def command(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str, **flags: bool) -> int:
+    def command(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str, **options: object) -> int:
         from forq_trio.cli.connection import connect
         from forq_trio.cli.results import report_results
 
         with connect(url) as client:
-            results = [_result(row, client, queue, message_id, flags) for message_id in message_ids]
+            results = [_result(row, client, queue, message_id, options) for message_id in message_ids]
         return report_results(results, row.done, as_json)
 
     return command
 
 
-def _flags(row: ById) -> Callable[[CommandT], CommandT]:
-    """Decorates the function of a command with the flags of its row."""
+def _with_options(row: ById) -> Callable[[CommandT], CommandT]:
+    """Decorates the function of a command with the options of its row."""
 
     def decorated(function: CommandT) -> CommandT:
-        for name, text in reversed(row.flags):
-            function = click.option(f"--{name}", is_flag=True, help=text)(function)
+        for each in reversed(row.options):
+            function = each(function)
         return function
 
     return decorated
 
 
 def _result(
-    row: ById, client: "ForqClient", queue: str, message_id: str, flags: Mapping[str, bool]
+    row: ById, client: "ForqClient", queue: str, message_id: str, options: Mapping[str, object]
 ) -> "MoveResult":
     from forq_trio.model.dead_letters.bodies import MoveResult
     from forq_trio.model.errors import MalformedMessageId, MessageInFlight, MessageNotFound
 
     try:
-        row.call(client, queue, message_id, **flags)
+        row.call(client, queue, message_id, **options)
     except (MessageNotFound, MessageInFlight, MalformedMessageId) as error:
         return MoveResult(message_id, False, code=error.code, message=error.message)
     return MoveResult(message_id, True)

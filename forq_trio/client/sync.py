@@ -217,15 +217,18 @@ class ForqClient(
         answer = self._call(message_api.ACK_MESSAGES, AckRequest(receipts), queue=queue)
         return answer.results
 
-    def cancel(self, queue: str, message_id: str, *, running: bool = False) -> None:
+    def cancel(self, queue: str, message_id: str, *, running: bool = False, reason: str = "") -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
         running: also one that a consumer has. Its receipt is void then, and the handler of a worker is cancelled at
-        once; what that has done until then stays done.
+        once; what that has done until then stays done. reason: what the handler's job says then (`removal_reason`), at
+        most 1,024 characters.
 
         Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight, without
-        `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
+        InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound for one that does not exist; MessageInFlight,
+        without `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
         """
-        endpoint = CANCEL_RUNNING_MESSAGE if running else CANCEL_MESSAGE
-        self._perform(endpoint, queue=queue, message_id=message_id)
+        if running:
+            self._perform(CANCEL_RUNNING_MESSAGE, queue=queue, message_id=message_id, reason=reason)
+        else:
+            self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)

@@ -34,7 +34,8 @@ class HeldLease:
         self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
-        self.removed: str | None = None  # see `Job.removed`
+        self.removed: str | None = None  # this and the next: see `Job`
+        self.removal_reason: str | None = None
         self.extended = True  # whether heartbeats extend it; False once it was shortened
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
@@ -53,7 +54,9 @@ class HeldLease:
 
 
 class Job(Generic[StateT]):
-    """A message in process. Only `check`, `lost` and `removed` may be used outside the event loop's thread.
+    """A message in process.
+
+    Only `check`, `lost`, `removed` and `removal_reason` may be used outside the event loop's thread.
 
     `Job[Resources]` says what its `state` is.
     """
@@ -113,6 +116,11 @@ class Job(Generic[StateT]):
         return self.lease.removed
 
     @property
+    def removal_reason(self) -> str | None:
+        """The reason that was given when the message was cancelled; None: none was."""
+        return self.lease.removal_reason
+
+    @property
     def lease_until(self) -> int:
         """When the lease ends, unless it is extended (epoch ms)."""
         return self.lease.until
@@ -137,11 +145,17 @@ class Job(Generic[StateT]):
 
     def loss_in_words(self) -> str:
         """What happened to the lease that was lost."""
-        return f"the lease of {self.id} was lost" if self.removed is None else f"{self.id} was {self.removed}"
+        if self.removed is None:
+            return f"the lease of {self.id} was lost"
+        because = f" ({self.removal_reason})" if self.removal_reason else ""
+        return f"{self.id} was {self.removed}{because}"
 
-    def lose(self, removed: str | None = None) -> None:
-        """Cancel the handler, because the lease is lost; its result no longer counts. removed: see there."""
-        self.lease.removed = removed
+    def lose(self, removed: str | None = None, reason: str | None = None) -> None:
+        """Cancel the handler, because the lease is lost; its result no longer counts.
+
+        removed, reason: see `removed` and `removal_reason`.
+        """
+        self.lease.removed, self.lease.removal_reason = removed, reason
         self.lease.lose()
         if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(

@@ -59,12 +59,12 @@ class JobLeases:
             self.jobs.pop(job.receipt, None)
             self._due.pop(job.receipt, None)
 
-    def remove(self, message_id: str, removed: str | None) -> None:
-        """Cancel the handler of a message that somebody else removed, if there is one. removed: see `Job.removed`."""
+    def remove(self, message_id: str, removed: str | None, reason: str | None = None) -> None:
+        """Cancel the handler of a message that somebody else removed, if there is one. removed, reason: see `Job`."""
         for job in self.jobs.values():
             if job.id == message_id and not job.lost:
                 self._due.pop(job.receipt, None)
-                job.lose(removed)
+                job.lose(removed, reason)
 
     def extend_now(self) -> None:
         """Extend all leases now, and so learn which are lost."""

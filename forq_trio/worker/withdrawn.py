@@ -75,7 +75,7 @@ class WithdrawnWatch:
         if withdrawn.message_id is None:
             leases.extend_now()
         else:
-            leases.remove(withdrawn.message_id, withdrawn.why)
+            leases.remove(withdrawn.message_id, withdrawn.why, withdrawn.reason)
 
 
 def _has_jobs(leases: JobLeases) -> bool:

@@ -50,7 +50,7 @@ def cancel(engine, message_id, queue="q", now=T0):
 
 def withdrawn(engine) -> list[tuple[str, str, str]]:
     """Queue, id and end of the withdrawn messages that are known."""
-    return [tuple(each)[1:] for each in engine.snapshot().withdrawn.entries]
+    return [tuple(each)[1:4] for each in engine.snapshot().withdrawn.entries]
 
 
 def test_a_message_in_process_is_gone_and_its_receipt_is_void(engine) -> None:
@@ -206,6 +206,19 @@ def test_of_very_many_in_a_batch_none_is_named(engine, monkeypatch) -> None:
     found = withdrawn(engine)
     assert sorted(found[:2]) == sorted(("few", each, "cancelled") for each in first)
     assert found[2:] == [("many", "", "deleted")]
+
+
+def test_who_has_it_is_told_the_reason(engine) -> None:
+    first, second, waits = (send(engine) for _ in range(3))
+    receive(engine, 2)
+    run(
+        engine,
+        CancelRunning("q", first.id, "no größe"),
+        CancelRunning("q", second.id),
+        CancelRunning("q", waits.id, "nobody hears it"),
+    )
+    found = {each.message_id: each.reason for each in engine.snapshot().withdrawn.entries}
+    assert found == {first.id: "no größe", second.id: ""}
 
 
 def test_of_a_command_that_fails_nothing_is_told(engine) -> None:

@@ -35,9 +35,10 @@ async def test_who_waits_is_told_at_once_and_asks_on_from_there(face, nursery) -
     await all_idle()
     with pytest.raises(MessageInFlight):
         await face.methods.cancel("q", sent.id)
-    await face.methods.cancel("q", sent.id, running=True)
+    await face.methods.cancel("q", sent.id, running=True, reason="called off")
     await waiting.done.wait()
     assert named(waiting.answer) == [("q", sent.id, "cancelled")]
+    assert waiting.answer.messages[0].reason == "called off"
     assert await face.ack(held.receipt) == [False]
     later = await face.methods.withdrawn(["q"], waiting.answer.position, wait_ms=0)
     assert (later.messages, later.position) == ([], waiting.answer.position)
@@ -91,3 +92,11 @@ async def test_what_is_wrong_is_refused(face) -> None:
     with pytest.raises(TypeError, match="list of texts"):
         await face.methods.withdrawn("q", 0)
     assert (await face.methods.withdrawn(["q"], 0, wait_ms=0)).messages == []
+
+
+async def test_a_reason_has_a_bound(face) -> None:
+    sent = await face.send()
+    with pytest.raises(OutOfRange):
+        await face.methods.cancel("q", sent.id, running=True, reason="x" * 1_025)
+    await face.methods.cancel("q", sent.id, running=True, reason="x" * 1_024)
+    assert await face.counts() == QueueCounts()

@@ -52,7 +52,7 @@ FEATURES = {
     ),
     "sqs": Feature(r"[Ss]qs|SQS", r"sqs", 9),
     # Messages that are removed in process, and who hears of it; `cancel` with `running` is one command among others.
-    "withdrawn messages": Feature(r"Withdraw|\.withdrawn\b|announce_withdrawn", r"withdrawn|(^|/)\w*workers\.py", 8),
+    "withdrawn messages": Feature(r"Withdraw|\.withdrawn\b", r"withdrawn|workers(\.py|/)", 8),
 }
 
 

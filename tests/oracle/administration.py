@@ -183,6 +183,8 @@ def cancel_running(tx: Transaction, command: CancelRunning) -> None:
     for row in tx.state.of_queue(command.queue):
         if row.id == command.message_id:
             tx.clean_up(row, "cancelled")
+            if row.status is Status.PROCESSING:
+                tx.withdrawn[-1] = tx.withdrawn[-1]._replace(reason=command.reason)
             return
     raise MessageNotFound
 

@@ -152,11 +152,16 @@ def test_a_message_in_flight_is_cancelled_after_a_dialog(ui, client) -> None:
         dialog = browser.get(f"{path}/cancel-running", params={"in": "page"}, headers=HX).text
         assert f"Cancel message {sent.sequence:,} in flight?" in dialog
         assert 'name="in" value="page"' in dialog
-        answer = post(browser, f"{path}/cancel-running", **{"in": "page"})
+        answer = post(browser, f"{path}/cancel-running", **{"in": "page", "reason": "x" * 1_025})
+        assert answer.status_code == 400
+        assert "1,024" in answer.text or "1024" in answer.text
+        answer = post(browser, f"{path}/cancel-running", **{"in": "page", "reason": " called off "})
         assert json.loads(answer.headers["HX-Trigger"])["forq:done"]["go"] == "/queue/orders"
         assert browser.get(path).status_code == 404
         assert post(browser, f"{path}/cancel-running").status_code == 404
     assert not client.ack("orders", [held.receipt])[0].ok
+    (told,) = client.withdrawn(["orders"], 0, wait_ms=0).messages
+    assert (told.message_id, told.why, told.reason) == (sent.id, "cancelled", "called off")
 
 
 def test_a_form_that_is_not_valid_comes_back_with_what_was_typed(ui, client) -> None:

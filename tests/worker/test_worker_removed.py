@@ -46,13 +46,13 @@ async def test_a_cancelled_message_cancels_its_handler_while_time_stands_still(f
     (job,) = held.running
     held.begun = trio.Event()
     next_one = await app.send("q", "b")
-    await face.methods.cancel("q", sent.id, running=True)
+    await face.methods.cancel("q", sent.id, running=True, reason="called off")
     await held.begun.wait()
     assert held.cancelled == ["a"]
-    assert (job.lost, job.removed) == (True, "cancelled")
-    with pytest.raises(LeaseLost, match=f"^{sent.id} was cancelled$"):
+    assert (job.lost, job.removed, job.removal_reason) == (True, "cancelled", "called off")
+    with pytest.raises(LeaseLost, match=f"^{sent.id} was cancelled \\(called off\\)$"):
         job.check()
-    assert f"q: {sent.id} was cancelled in attempt 1; its result is refused" in caplog.text
+    assert f"q: {sent.id} was cancelled (called off) in attempt 1; its result is refused" in caplog.text
     assert [each.id for each in held.running] == [next_one.id]  # its slot is free
     assert lost(app, 1)()
     held.gate.set()

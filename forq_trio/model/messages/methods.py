@@ -11,6 +11,7 @@ from forq_trio.model.endpoint import WRITE_ERRORS, Answer, CommandEndpoint
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, QueueBound
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages.new_message import MessageOptions, NewMessage
+from forq_trio.model.messages.receipts import CancelRequest
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced
 from forq_trio.model.messages.where import Wanted
 
@@ -44,7 +45,8 @@ CANCEL_RUNNING_MESSAGE = CommandEndpoint(
     "done until then stays done.",
     answers=(Answer(204, "The message is removed.", NoneType),),
     errors=(MessageNotFound, QueueBound, *WRITE_ERRORS),
-    takes_nothing=True,
+    body=CancelRequest,
+    needs_body=False,
 )
 
 
@@ -72,18 +74,21 @@ class MessageMethods(CommandMethods):
         `produce`. A request has 4 MiB at most: `forq_trio.client.batches` cuts more into several.
         """
 
-    async def cancel(self, queue: str, message_id: str, *, running: bool = False) -> None:
+    async def cancel(self, queue: str, message_id: str, *, running: bool = False, reason: str = "") -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
         running: also one that a consumer has. Its receipt is void then, and the handler of a worker is cancelled at
-        once; what that has done until then stays done.
+        once; what that has done until then stays done. reason: what the handler's job says then (`removal_reason`), at
+        most 1,024 characters.
 
         Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight, without
-        `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
+        InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound for one that does not exist; MessageInFlight,
+        without `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
         """
-        endpoint = CANCEL_RUNNING_MESSAGE if running else CANCEL_MESSAGE
-        await self._perform(endpoint, queue=queue, message_id=message_id)
+        if running:
+            await self._perform(CANCEL_RUNNING_MESSAGE, queue=queue, message_id=message_id, reason=reason)
+        else:
+            await self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)
 
     @abstractmethod
     async def receive(

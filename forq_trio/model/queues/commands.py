@@ -119,6 +119,7 @@ class CancelRunning(Command[None], frozen=True, gc=False):
 
     queue: str
     message_id: str
+    reason: str = ""  # what its consumer is told; "" for nothing
 
 
 class PurgeStep(Struct, frozen=True, gc=False):

@@ -26,6 +26,7 @@ class Withdrawal(NamedTuple):
     queue: str  # where it was
     message_id: str  # which one; "" for many in one batch
     why: Why  # how it ended
+    reason: str = ""  # that was given; "" for none
 
 
 class WithdrawnMessage(Struct, frozen=True, rename="camel"):
@@ -34,6 +35,7 @@ class WithdrawnMessage(Struct, frozen=True, rename="camel"):
     queue: str  # where it was
     message_id: Uuid | None  # which one; None: it may be any of this queue
     why: Why | None  # how it ended; None: that is not known
+    reason: str | None = None  # that was given when it was cancelled; None for none
 
 
 class WithdrawnMessages(Struct, frozen=True):
@@ -83,12 +85,16 @@ class Withdrawals(Struct, frozen=True):
         """Those after a position, newest first."""
         return list(takewhile(lambda each: each.position > position, reversed(self.entries)))
 
+    def queues_after(self, position: int) -> set[str]:
+        """The queues of those after a position."""
+        return {each.queue for each in self.after(position)}
+
     def answer(self, queues: Collection[str], after: int) -> WithdrawnMessages:
         """What somebody is told who has messages of these queues."""
         if after < self.dropped:
             return WithdrawnMessages([WithdrawnMessage(queue, None, None) for queue in queues], self.last)
         found = [
-            WithdrawnMessage(each.queue, each.message_id or None, each.why)
+            WithdrawnMessage(each.queue, each.message_id or None, each.why, each.reason or None)
             for each in reversed(self.after(after))
             if each.queue in queues
         ]

@@ -68,7 +68,7 @@ VALUES: dict[str, Any] = {
     "staging": Staging(1, 2, 3, 4, 5, 6, {"key": KeyShare(1, 2, 3)}),
     "history": ({"q": QueueHistory(1, 2, HistoryCounts(3, 4)), "r": None}, Log(True, 2, 3, 4, 5)),
     "events": (Log(True, 1, 2, 3, 4), ["q"]),
-    "withdrawn": [Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled")],
+    "withdrawn": [Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled", "no")],
     "set_aside": (1_700_000_000_000, [DamagedMessage("q", 8, "damaged")]),
 }
 GOLDEN = b64decode(

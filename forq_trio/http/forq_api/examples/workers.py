@@ -38,7 +38,9 @@ BODIES: dict[str, Any] = {
 
 ANSWERS: dict[str, Any] = {
     "listWithdrawn": {
-        "messages": [{"queue": "emails", "messageId": ID, "why": "cancelled"}],
+        "messages": [
+            {"queue": "emails", "messageId": ID, "why": "cancelled", "reason": "the order was called off"}
+        ],
         "position": 1769832003000,
     },
     "listWorkers": {

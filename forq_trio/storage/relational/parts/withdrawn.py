@@ -20,6 +20,7 @@ class WithdrawalLog(Part):
     def __init__(self) -> None:
         self.committed = Withdrawals()
         self.new: list[Withdrawal] = []
+        self.reasons: dict[str, str] = {}  # of those that the batch cancels, by id
 
     def note(self, now_ms: int, messages: Sequence[Row], change: str, event_reason: str) -> None:
         """Note those of these messages, which are removed, that are in process, unless it is their consumer's doing.
@@ -35,7 +36,7 @@ class WithdrawalLog(Part):
                 ids.setdefault(message.queue, []).append(message.id)
         position = self.committed.next_position(now_ms) if ids else 0
         for queue, those in ids.items():
-            found = [Withdrawal(position, queue, each, why) for each in those]
+            found = [Withdrawal(position, queue, each, why, self.reasons.get(each, "")) for each in those]
             if len(self.new) + len(found) > limits.WITHDRAWALS_NAMED_MAX:
                 unnamed = Withdrawal(position, queue, "", why)
                 found = [] if unnamed in self.new else [unnamed]
@@ -50,11 +51,11 @@ class WithdrawalLog(Part):
     def adopt(self) -> None:
         if self.new:
             self.committed = self.committed.with_new(self.new)
-            self.new = []
+        self.discard()
 
     def discard(self) -> None:
-        if self.new:
-            self.new = []
+        if self.new or self.reasons:
+            self.new, self.reasons = [], {}
 
     def ship(self) -> list[Withdrawal] | None:
         return self.new or None
