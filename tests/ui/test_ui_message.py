@@ -144,7 +144,6 @@ def test_a_message_that_waits_is_cancelled(ui, client) -> None:
 def test_a_message_in_flight_is_cancelled_after_a_dialog(ui, client) -> None:
     sent = client.produce("orders", "one")
     (held,) = client.receive("orders", wait_ms=0)
-    client.create_token("looks", ["browse"], "*")
     path = f"/queue/orders/message/{sent.id}"
     with logged_in(ui.ui_url) as browser:
         for params in ({}, {"part": "1"}):
