@@ -33,7 +33,7 @@ WORKER_STATE = {
 
 BODIES: dict[str, Any] = {
     "reportWorker": WORKER_STATE,
-    "listWithdrawn": {"queues": ["emails"], "after": 1769831999999, "waitMs": 30000},
+    "listWithdrawn": {"queues": ["emails"], "after": 1769831999999, "waitMs": 5000},
 }
 
 ANSWERS: dict[str, Any] = {
