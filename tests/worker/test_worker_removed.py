@@ -320,7 +320,7 @@ def test_over_http(backend: str) -> None:
             assert client.queue_stats("q").total == 0
 
 
-def test_the_clock_of_a_test_moves_it(caplog) -> None:
+def test_in_a_test_of_an_application() -> None:
     """`Worker.testing` has a source of its own, which makes its methods when it is asked for them."""
 
     async def main() -> None:
