@@ -10,7 +10,6 @@ from forq_trio.model.endpoint import CommandEndpoint
 from forq_trio.model.messages.types import check_message_id, check_queue_name
 
 
-
 def _checked_reason(reason: str) -> str:
     check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
     return reason

@@ -30,12 +30,7 @@ class WorkerCalls(WorkerMethods, BrokerBase):
         self.known_workers.forget(worker_id, key=key)
 
     async def withdrawn(
-        self,
-        queues: Sequence[str],
-        after: int,
-        *,
-        wait_ms: int = limits.WAIT_MS_MAX,
-        key: Key = SECRET,
+        self, queues: Sequence[str], after: int, *, wait_ms: int = limits.WAIT_MS_MAX, key: Key = SECRET
     ) -> WithdrawnMessages:
         await trio.lowlevel.checkpoint()
         check_is_list("queues", queues)

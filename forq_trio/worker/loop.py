@@ -352,10 +352,7 @@ class QueueLoop:
         job.lease.lost = True
         self.stats.lost += 1
         logger.warning(
-            "%s: %s in attempt %d; its result is refused",
-            self.queue,
-            job.loss_in_words(),
-            job.attempt,
+            "%s: %s in attempt %d; its result is refused", self.queue, job.loss_in_words(), job.attempt
         )
 
     def _end(self, jobs: list[Job]) -> None:

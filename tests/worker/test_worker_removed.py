@@ -34,7 +34,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def lost(app: Worker, count: int) -> Callable[[], bool]:
-    return lambda: app.stats["q"].lost == count
+    return lambda: "q" in app.stats and app.stats["q"].lost == count
 
 
 async def test_a_cancelled_message_cancels_its_handler_while_time_stands_still(face, nursery, caplog) -> None:
@@ -166,8 +166,8 @@ async def test_what_was_cancelled_before_the_worker_asks_is_not_missed(face, nur
 
     @app.on("q", lease=30)
     async def handle(content: str, job: Job) -> None:
-        await face.methods.cancel("q", job.id, running=True)
         seen.append(content)
+        await face.methods.cancel("q", job.id, running=True)
         await trio.sleep_forever()
 
     await app.send("q", "a")

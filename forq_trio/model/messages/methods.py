@@ -25,8 +25,8 @@ CANCEL_MESSAGE = CommandEndpoint(
     summary="Remove a message before anybody receives it",
     description="The message is ready, delayed or held, in a dead-letter queue, too. 409 "
     "`conflict.message_in_flight`: a consumer has it, and may settle it; after its lease ends it can be "
-    "cancelled, and the receipt is void then. `POST …/cancel` cancels it before. Its `deduplicationId` is remembered for its window: a "
-    "repeated send does not bring the message back, so its replacement needs another id.",
+    "cancelled, and the receipt is void then. `POST …/cancel` cancels it before. Its `deduplicationId` is remembered "
+    "for its window: a repeated send does not bring the message back, so its replacement needs another id.",
     answers=(Answer(204, "The message is removed.", NoneType),),
     errors=(MessageNotFound, MessageInFlight, QueueBound, *WRITE_ERRORS),
 )

@@ -11,13 +11,7 @@ from quart import Response, request
 from forq_trio.drawing.format import sentence
 from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_attributes, check_content, check_producible
-from forq_trio.model.errors import (
-    CallerError,
-    Forbidden,
-    InvalidAttributes,
-    MessageNotFound,
-    OutOfRange,
-)
+from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound, OutOfRange
 from forq_trio.model.messages.attributes import described, replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import MessageInfo, Produced, check_queue_name
@@ -229,7 +223,6 @@ class _Actions:
         gone = GoneMessage(message.sequence, "cancelled")
         return site.done(f"Cancelled message {message.sequence:,}", go=go, gone=gone)
 
-
     async def ask_cancel_running(self, queue: str, message_id: str) -> Response:
         return await self._cancel_dialog(queue, message_id, {"in": request.args.get("in", "")})
 
@@ -238,7 +231,9 @@ class _Actions:
         try:
             return await self.cancel(queue, message_id, running=True, reason=form.get("reason", "").strip())
         except OutOfRange as error:
-            return await self._cancel_dialog(queue, message_id, form, {"reason": sentence(error.message)}, 400)
+            return await self._cancel_dialog(
+                queue, message_id, form, {"reason": sentence(error.message)}, 400
+            )
 
     async def _cancel_dialog(
         self,

@@ -39,8 +39,7 @@ async def test_a_broker_that_ends_ends_the_wait(mock_clock) -> None:
             await broker.withdrawn(["q"], 0)
         ended.append(True)
 
-    async with trio.open_nursery() as nursery:
-        async with open_broker("memory:") as broker:
-            nursery.start_soon(wait, broker)
-            await all_idle()
+    async with trio.open_nursery() as nursery, open_broker("memory:") as broker:
+        nursery.start_soon(wait, broker)
+        await all_idle()
     assert ended == [True]

@@ -77,9 +77,9 @@ class Deeds:
 
     by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
     redriven; removed: ids that were deleted or cancelled, or replaced by an edited copy. claimed_from: queues with
-    claims. offers: in the order in which they were done. updated, rescheduled: sequences of messages that they, or new due
-    times, changed. dropped: (queue, key) whose message was removed, and whether it was acknowledged by its revision;
-    dropped_waiting: those of which only what waited was.
+    claims. offers: in the order in which they were done. updated, rescheduled: sequences of messages that they, or
+    new due times, changed. dropped: (queue, key) whose message was removed, and whether it was acknowledged by its
+    revision; dropped_waiting: those of which only what waited was.
     """
 
     def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:

@@ -71,7 +71,9 @@ VALUES: dict[str, Any] = {
     "set_aside": (1_700_000_000_000, [DamagedMessage("q", 8, "damaged")]),
 }
 ADDED: dict[str, Any] = {
-    "withdrawn": [Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled", "no")]
+    "withdrawn": [
+        Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled", "no")
+    ]
 }
 """What later versions ship besides."""
 GOLDEN = b64decode(

@@ -56,5 +56,5 @@ ANSWERS: dict[str, Any] = {
                 "queueBusySince": {},
             }
         ]
-    }
+    },
 }

@@ -98,9 +98,7 @@ def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[ForqError | Defe
 
 
 @operation(CancelRunning)
-def cancel_running(
-    tx: Transaction, commands: Sequence[CancelRunning]
-) -> list[ForqError | Deferred | None]:
+def cancel_running(tx: Transaction, commands: Sequence[CancelRunning]) -> list[ForqError | Deferred | None]:
     tx.withdrawn.reasons = {command.message_id: command.reason for command in commands if command.reason}
     return _cancel(tx, commands, running=True)
 
