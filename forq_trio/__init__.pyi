@@ -99,6 +99,8 @@ from forq_trio.model.workers.types import HeldMessage as HeldMessage
 from forq_trio.model.workers.types import WorkerInfo as WorkerInfo
 from forq_trio.model.workers.types import WorkerQueue as WorkerQueue
 from forq_trio.model.workers.types import WorkerReport as WorkerReport
+from forq_trio.model.workers.withdrawn import WithdrawnMessage as WithdrawnMessage
+from forq_trio.model.workers.withdrawn import WithdrawnMessages as WithdrawnMessages
 from forq_trio.system import open_broker as open_broker
 
 __version__: str

@@ -2,7 +2,7 @@
 
 import trio
 
-from forq_trio.storage.engine import BatchResult, Elsewhere
+from forq_trio.storage.engine import BatchResult, Elsewhere, Snapshot
 from forq_trio.watches import ALL_QUEUES, Watches
 
 
@@ -12,18 +12,24 @@ class Announcements:
     def __init__(self) -> None:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
+        self.withdrawn = Watches()  # wakes tasks when messages are removed while a consumer has them
+        self._withdrawn_at = 0  # the position of the last one that was announced
         self.moved = trio.Event()
         """Set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
         """Grows with every commit that may have changed access tokens; a cache of them is valid until it does."""
 
-    def announce(self, result: BatchResult) -> None:
-        """Wake the tasks that wait for changes of this batch, or of other processes before it."""
+    def announce(self, result: BatchResult, snapshot: Snapshot) -> None:
+        """Wake the tasks that wait for changes of this batch, or of other processes before it. snapshot: after it."""
         everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
         for done in everywhere:
             self.ready.notify(done.woken)
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
         self.token_changes += sum(each.tokens for each in result.elsewhere)
+        latest = snapshot.withdrawn
+        if latest.last > self._withdrawn_at:
+            self.withdrawn.notify([*latest.queues_after(self._withdrawn_at), ALL_QUEUES])
+            self._withdrawn_at = latest.last
 
     def announce_moves(self) -> None:
         """Wake the tasks that wait for published messages: some moved into their queues."""
@@ -34,6 +40,7 @@ class Announcements:
         """Wake all watching tasks, so that nobody waits any longer."""
         self.ready.close()
         self.events.close()
+        self.withdrawn.close()
 
     def end(self) -> None:
         """Wake the tasks that wait for published messages for good: the writer has ended."""

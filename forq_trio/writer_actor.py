@@ -377,7 +377,7 @@ class WriterActor:
         """
         self._timer.note_commit(batch.now_ms if self.steps.put_off else result.next_due_ms)
         self._counters.record_batch(batch, result)
-        self.announced.announce(result)
+        self.announced.announce(result, self._store.snapshot())
         if not NOTED.isdisjoint(map(type, batch.commands)):
             self._note(batch, result.outcomes)
         for receiver, deliveries in result.served:

@@ -82,6 +82,7 @@ _NAMES: dict[type[Command[Any]], str] = {
     commands.NackById: _WITHOUT_RECEIPT,
     commands.Claim: "a receive at random or with a redrive policy",
     commands.Cancel: "a cancellation",
+    commands.CancelRunning: "a cancellation",
     commands.Pause: "a pause",
     commands.Purge: "a purge",
     commands.OpenConsumer: "a consumer of a pipeline",

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.access.types import SECRET, Key
+from forq_trio.model.budget import Budget
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
 from forq_trio.model.workers.types import (
@@ -53,6 +54,8 @@ class KnownWorkers:
         self._of_key: Counter[str] = Counter()
         self._bytes_of_key: Counter[str] = Counter()
         self._swept_at = 0
+        self.polls = Budget(limits.WORKERS_MAX)
+        """The waits for withdrawn messages, one of each worker."""
 
     @property
     def count(self) -> int:

@@ -3,15 +3,17 @@
 `commands` imports this module for every command, so it imports the client's types only when one of these is called.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import cleandoc
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
     from forq_trio.model.dead_letters.bodies import MoveResult
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 class ById(NamedTuple):
@@ -21,7 +23,8 @@ class ById(NamedTuple):
     text: str  # its help, after which comes where ids are found
     more: str  # what only its page in docs/reference says
     done: str  # what has happened to the messages that were not refused
-    call: Callable[["ForqClient", str, str], None]  # with the queue and the id; raises
+    call: Callable[..., None]  # with the client, the queue, the id, and `options` by name; raises
+    options: tuple[Callable[[Any], Any], ...] = ()  # more options, as click decorates with them
 
 
 BY_ID = {
@@ -29,10 +32,15 @@ BY_ID = {
         "Remove messages before anybody receives them.",
         """Remove messages that nobody has received yet: ready, delayed or held ones.
 
-        A message in process is refused.""",
+        A message in process is refused, but not with --running: then the handler of its worker is cancelled at
+        once. What it has done until then stays done.""",
         "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist.",
         "cancelled",
-        lambda client, queue, message_id: client.cancel(queue, message_id),
+        lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
+        (
+            click.option("--running", is_flag=True, help="Also messages in process."),
+            click.option("--reason", default="", help="What the handler is told then."),
+        ),
     )
 }
 """In the order of the list of commands."""
@@ -52,25 +60,39 @@ def command_by_id(name: str) -> click.Command:
     )
     @click.argument("queue", type=QUEUE)
     @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
+    @_with_options(row)
     @json_option
     @url_option
-    def command(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -> int:
+    def command(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str, **options: object) -> int:
         from forq_trio.cli.connection import connect
         from forq_trio.cli.results import report_results
 
         with connect(url) as client:
-            results = [_result(row, client, queue, message_id) for message_id in message_ids]
+            results = [_result(row, client, queue, message_id, options) for message_id in message_ids]
         return report_results(results, row.done, as_json)
 
     return command
 
 
-def _result(row: ById, client: "ForqClient", queue: str, message_id: str) -> "MoveResult":
+def _with_options(row: ById) -> Callable[[CommandT], CommandT]:
+    """Decorates the function of a command with the options of its row."""
+
+    def decorated(function: CommandT) -> CommandT:
+        for each in reversed(row.options):
+            function = each(function)
+        return function
+
+    return decorated
+
+
+def _result(
+    row: ById, client: "ForqClient", queue: str, message_id: str, options: Mapping[str, object]
+) -> "MoveResult":
     from forq_trio.model.dead_letters.bodies import MoveResult
     from forq_trio.model.errors import MalformedMessageId, MessageInFlight, MessageNotFound
 
     try:
-        row.call(client, queue, message_id)
+        row.call(client, queue, message_id, **options)
     except (MessageNotFound, MessageInFlight, MalformedMessageId) as error:
         return MoveResult(message_id, False, code=error.code, message=error.message)
     return MoveResult(message_id, True)

@@ -25,7 +25,7 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages import endpoints as message_api
 from forq_trio.model.messages.bodies import LeasedMessages, PeekQuery, ReceiveRequest
-from forq_trio.model.messages.methods import CANCEL_MESSAGE
+from forq_trio.model.messages.methods import CANCEL_MESSAGE, CANCEL_RUNNING_MESSAGE
 from forq_trio.model.messages.new_message import MessageOptions, NewMessage
 from forq_trio.model.messages.receipts import (
     AckRequest,
@@ -218,11 +218,18 @@ class ForqClient(
         answer = self._call(message_api.ACK_MESSAGES, AckRequest(receipts), queue=queue)
         return answer.results
 
-    def cancel(self, queue: str, message_id: str) -> None:
+    def cancel(self, queue: str, message_id: str, *, running: bool = False, reason: str = "") -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
+        running: also one that a consumer has. Its receipt is void then, and the handler of a worker is cancelled at
+        once; what that has done until then stays done. reason: what the handler's job says then (`removal_reason`), at
+        most 1,024 characters.
+
         Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
-        a consumer has; and what `produce` raises when nothing was changed.
+        InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound for one that does not exist; MessageInFlight,
+        without `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
         """
-        self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)
+        if running:
+            self._perform(CANCEL_RUNNING_MESSAGE, queue=queue, message_id=message_id, reason=reason)
+        else:
+            self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)

@@ -43,6 +43,7 @@ from forq_trio.model.queues.setting_values import Defaults
 from forq_trio.model.queues.settings import QueueRules, QueueSettings
 from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.model.server.processes import HeardProcess, ProcessReport
+from forq_trio.model.workers.withdrawn import Withdrawals
 from forq_trio.storage.reader import Reader
 from forq_trio.storage.write_ahead_log import WriteAheadLog
 
@@ -259,6 +260,11 @@ class Snapshot(Protocol):
     @property
     def consumers(self) -> Mapping[str, PipelineConsumer]:
         """All consumers of pipelines by `consumer_key`."""
+        ...
+
+    @property
+    def withdrawn(self) -> Withdrawals:
+        """The latest messages that were removed while a consumer had them, and not by that consumer."""
         ...
 
     @property

@@ -12,7 +12,7 @@ not in this table. A change is named by its event (`engine.EVENT_KINDS`), or by 
     any -> ready, delayed             a changed offer of its key (of one in process: its receipt ends)
     any -> ready elsewhere            moved to, or out of, a dead-letter queue
     any -> (gone)                     expired, evicted, purged, deleted, dropped, acknowledged by its revision,
-                                      discarded by its consumer, cancelled (but not from processing)
+                                      discarded by its consumer, cancelled
 
 The receipt of a lease that ended stays current until the next claim, so a consumer can settle a message that is ready
 or held again, too.

@@ -38,6 +38,7 @@ from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
 from forq_trio.worker.uncaught import tell_in_one_line
 from forq_trio.worker.watchdog import watched
+from forq_trio.worker.withdrawn import WithdrawnWatch
 
 if TYPE_CHECKING:
     from forq_trio.worker.testing import WorkerTest
@@ -370,6 +371,8 @@ class Worker(Router):
                 if self._presence and not stop_when_empty:
                     presence = Presence(self.name, socket.gethostname(), self.version)
                     tasks.start_soon(presence.run, opened.asking, self._loops)
+                if not stop_when_empty:
+                    tasks.start_soon(WithdrawnWatch(self._loops).run, opened.asking)
                 async with anyio.create_task_group() as loops:
                     for loop in self._loops:
                         loops.start_soon(loop.run, stop_when_empty, failed)

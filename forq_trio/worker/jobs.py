@@ -36,6 +36,8 @@ class HeldLease:
         self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
+        self.removed: str | None = None  # this and the next: see `Job`
+        self.removal_reason: str | None = None
         self.extended = True  # whether heartbeats extend it; False once it was shortened
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
@@ -74,7 +76,9 @@ UNBOUNDED = JobAttempts()
 
 
 class Job(Generic[StateT]):
-    """A message in process. Only `check` and `lost` may be used outside the event loop's thread.
+    """A message in process.
+
+    Only `check`, `lost`, `removed` and `removal_reason` may be used outside the event loop's thread.
 
     `Job[Resources]` says what its `state` is.
     """
@@ -130,6 +134,19 @@ class Job(Generic[StateT]):
         return self.lease.lost
 
     @property
+    def removed(self) -> str | None:
+        """How somebody else removed the message: "cancelled", "deleted", "expired" or "discarded"; None: nobody did.
+
+        The lease is lost then. None, too, if the worker was not told, but learned that the lease is lost.
+        """
+        return self.lease.removed
+
+    @property
+    def removal_reason(self) -> str | None:
+        """The reason that was given when the message was cancelled; None: none was."""
+        return self.lease.removal_reason
+
+    @property
     def lease_until(self) -> int:
         """When the lease ends, unless it is extended (epoch ms)."""
         return self.lease.until
@@ -137,7 +154,7 @@ class Job(Generic[StateT]):
     def check(self) -> None:
         """Raise LeaseLost if the lease was lost. For handlers in threads, which cannot be cancelled. Thread-safe."""
         if self.lost:
-            raise LeaseLost(f"the lease of {self.id} was lost")
+            raise LeaseLost(self.loss_in_words())
 
     async def set_deadline(self, seconds: float) -> None:
         """End the lease `seconds` from now, and do not extend it again; the handler is cancelled then.
@@ -152,14 +169,25 @@ class Job(Generic[StateT]):
         if self.lease.shorten is not None:
             await self.lease.shorten(self, seconds)
 
-    def lose(self) -> None:
-        """Cancel the handler, because the lease is lost; its result no longer counts."""
+    def loss_in_words(self) -> str:
+        """What happened to the lease that was lost."""
+        if self.removed is None:
+            return f"the lease of {self.id} was lost"
+        because = f" ({self.removal_reason})" if self.removal_reason else ""
+        return f"{self.id} was {self.removed}{because}"
+
+    def lose(self, removed: str | None = None, reason: str | None = None) -> None:
+        """Cancel the handler, because the lease is lost; its result no longer counts.
+
+        removed, reason: see `removed` and `removal_reason`.
+        """
+        self.lease.removed, self.lease.removal_reason = removed, reason
         self.lease.lose()
         if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(
-                "%s: the lease of %s was lost, and its handler runs in a thread, which nothing can stop",
+                "%s: %s, and its handler runs in a thread, which nothing can stop",
                 self.queue,
-                self.id,
+                self.loss_in_words(),
             )
 
 

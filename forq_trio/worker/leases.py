@@ -6,6 +6,7 @@ says that the receipt is not current, or when the lease has run out while the se
 
 import logging
 import math
+from collections.abc import Callable
 
 import anyio
 
@@ -33,6 +34,7 @@ class JobLeases:
         self._changed = anyio.Event()
         self._sleeps_until = math.inf
         self._asking = anyio.Lock()
+        self.on_first: Callable[[], object] = lambda: None  # called when the first job comes
 
     def end_of_new(self) -> float:
         """When the lease of a message received now ends, on the event loop's clock."""
@@ -42,17 +44,32 @@ class JobLeases:
     def hold(self, jobs: list[Job]) -> None:
         """Extend the leases of these jobs until `let_go`."""
         due = anyio.current_time() + self.lease_ms / 3_000
+        had_none = not self.jobs
         for job in jobs:
             self.jobs[job.receipt] = job
             self._due[job.receipt] = due
         if due < self._sleeps_until:
             self._wake()
+        if had_none:
+            self.on_first()
 
     def let_go(self, jobs: list[Job]) -> None:
         """Stop extending the leases of these jobs."""
         for job in jobs:
             self.jobs.pop(job.receipt, None)
             self._due.pop(job.receipt, None)
+
+    def remove(self, message_id: str, removed: str | None, reason: str | None = None) -> None:
+        """Cancel the handler of a message that somebody else removed, if there is one. removed, reason: see `Job`."""
+        for job in self.jobs.values():
+            if job.id == message_id and not job.lost:
+                self._due.pop(job.receipt, None)
+                job.lose(removed, reason)
+
+    def extend_now(self) -> None:
+        """Extend all leases now, and so learn which are lost."""
+        self._due = dict.fromkeys(self._due, anyio.current_time())
+        self._wake()
 
     async def shorten(self, job: Job, seconds: float) -> None:
         """Let a job's lease end in `seconds`, and do not extend it again.

@@ -274,10 +274,14 @@ class QueueLoop:
         self._failed(ProgramEnds(error))
 
     def _read(self, jobs: list[Job]) -> tuple[list[Job], list[Any]]:
-        """The jobs whose contents fit, with their payloads. The others have failed."""
+        """The jobs whose contents fit, with their payloads. The others have failed, or were lost before."""
         readable: list[Job] = []
         payloads: list[Any] = []
         for job in jobs:
+            if job.lost:  # while it waited for its turn
+                self._note_lost(job)
+                self._end([job])
+                continue
             try:
                 payloads.append(self.handler.payload.decode(job.content))
                 readable.append(job)
@@ -348,10 +352,7 @@ class QueueLoop:
         job.lease.lost = True
         self.stats.lost += 1
         logger.warning(
-            "%s: the lease of %s was lost in attempt %d; its result is refused",
-            self.queue,
-            job.id,
-            job.attempt,
+            "%s: %s in attempt %d; its result is refused", self.queue, job.loss_in_words(), job.attempt
         )
 
     def _end(self, jobs: list[Job]) -> None:

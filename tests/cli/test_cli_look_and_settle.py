@@ -180,6 +180,19 @@ def test_cancel(connected: Forq, client: ForqClient, queue: str):
     assert outcome.err == f"forq: {waiting.id}: there is no such message (not_found.message)\n"
 
 
+def test_cancel_of_messages_in_process(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    waiting = client.produce(queue, "b")
+    outcome = connected("cancel", queue, received.id)
+    assert (outcome.code, outcome.out) == (1, "0 messages cancelled\n")
+    assert "message_in_flight" in outcome.err
+    outcome = connected("cancel", queue, received.id, waiting.id, "--running", "--reason", "called off")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "2 messages cancelled\n", "")
+    assert client.queue_stats(queue).total == 0
+    assert not client.ack(queue, [received.receipt])[0].ok
+    (told,) = client.withdrawn([queue], 0, wait_ms=0).messages
+    assert (told.message_id, told.why, told.reason) == (received.id, "cancelled", "called off")
+
+
 @pytest.mark.parametrize("name", BY_ID)
 def test_a_command_on_ids_says_what_is_refused(name: str, connected: Forq, queue: str):
     outcome = connected(name, queue, UNKNOWN, "nonsense", "--json")

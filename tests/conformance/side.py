@@ -51,6 +51,7 @@ class Side:
         self.ids: dict[int, str] = {}
         self.deliveries: list[tuple[str, Receipt]] = []
         self.events_read = 0
+        self.withdrawals_read = 0
         self.last_events: dict[int, Any] = {}
 
     def close(self) -> None:
@@ -136,7 +137,7 @@ class Side:
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
         changes = (result.woken, durations, dict(result.moved_in))
-        rest = (result.failed_queued, *changes, self.new_events(), runs_of(result))
+        rest = (result.failed_queued, *changes, self.new_events(), runs_of(result), self.new_withdrawals())
         said = (outcomes, served, result.events, *rest)
         return said, result.next_due_ms
 
@@ -177,6 +178,14 @@ class Side:
             self.last_events[event["sequence"]] = event
             by_message.setdefault(event["sequence"], []).append(event | {"id": 0, "messageId": ""})
         return by_message
+
+    def new_withdrawals(self) -> list[tuple[str, int, str]]:
+        """Queue, sequence number and end of what this batch withdrew from its consumer."""
+        latest = self.engine.snapshot().withdrawn
+        new = latest.after(self.withdrawals_read)
+        self.withdrawals_read = latest.last
+        sequences = {message_id: sequence for sequence, message_id in self.ids.items()}
+        return sorted((each.queue, sequences[each.message_id], each.why) for each in new)
 
     def _learn_ids(self, outcome: Any) -> None:
         match outcome:

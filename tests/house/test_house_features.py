@@ -51,6 +51,8 @@ FEATURES = {
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),
     "sqs": Feature(r"[Ss]qs|SQS", r"sqs", 9),
+    # Messages that are removed in process, and who hears of it; `cancel` with `running` is one command among others.
+    "withdrawn messages": Feature(r"Withdraw|\.withdrawn\b", r"withdrawn|workers(\.py|/)", 8),
 }
 
 

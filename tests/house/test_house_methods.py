@@ -34,6 +34,7 @@ OTHER_PARAMETERS = {
     ("report_worker", "key"),
     ("stage", "key"),
     ("start_compaction", "started_by"),
+    ("withdrawn", "key"),
     ("workers", "key"),
 }
 """Parameters that only the broker has, or takes None for; its docstring says what they mean. They may become fewer."""

@@ -6,6 +6,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import (
     BindTable,
     Cancel,
+    CancelRunning,
     Configure,
     Delete,
     ForgetQueue,
@@ -178,6 +179,17 @@ def cancel(tx: Transaction, command: Cancel) -> None:
             raise MessageInFlight
         tx.clean_up(row, "cancelled")
         return
+    raise MessageNotFound
+
+
+@operation(CancelRunning)
+def cancel_running(tx: Transaction, command: CancelRunning) -> None:
+    for row in tx.state.of_queue(command.queue):
+        if row.id == command.message_id:
+            tx.clean_up(row, "cancelled")
+            if row.status is Status.PROCESSING:
+                tx.withdrawn[-1] = tx.withdrawn[-1]._replace(reason=command.reason)
+            return
     raise MessageNotFound
 
 

@@ -75,6 +75,8 @@ class MemoryEngine:
         tx.state.wake |= store_waiting(tx)
         wake_limited(tx)
         tx.state.freed |= tx.freed
+        if tx.withdrawn:
+            tx.state.withdrawn = tx.state.withdrawn.with_new(tx.withdrawn)
         self._pending = tx.state
         return BatchResult(
             outcomes=outcomes,

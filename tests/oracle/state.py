@@ -26,6 +26,7 @@ from forq_trio.model.publishing.types import PublishedVersion, Staging
 from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.schedules.types import SavedRun, ScheduleTotals
 from forq_trio.model.values import SeenT, seen
+from forq_trio.model.workers.withdrawn import Withdrawals
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from forq_trio.storage.schedules import StoredSchedule
@@ -255,6 +256,7 @@ class State:
 
     schedules: dict[str, StoredSchedule] = field(default_factory=dict)  # by name
     schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)  # by name, the latest last
+    withdrawn: Withdrawals = field(default_factory=Withdrawals)
     outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
 
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
@@ -348,6 +350,7 @@ class Committed:
         self.tokens = state.tokens
         self.sessions = state.sessions
         self.redrives = state.redrives
+        self.withdrawn = state.withdrawn
         self.consumers = {key: each.told() for key, each in state.consumers.items()}
         self.logs: dict[LogName, Log] = {"events": state.event_log, "history": state.history_log}
 

@@ -17,9 +17,10 @@ from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.model.schedules.types import SavedRun
+from forq_trio.model.workers.withdrawn import Withdrawal
 from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.engine import Event
-from forq_trio.storage.logs import outcome_of
+from forq_trio.storage.logs import DISCARDED_BY_CONSUMER, outcome_of
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, UPDATED, frees_group
 from oracle.lifecycle import log
@@ -52,6 +53,7 @@ class Transaction:
     runs: list[SavedRun] = field(default_factory=list)
     going_on: list[Row] = field(default_factory=list)
     moved_in: Counter[str] = field(default_factory=Counter)
+    withdrawn: list[Withdrawal] = field(default_factory=list)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, with which to continue if a command fails."""
@@ -72,6 +74,7 @@ class Transaction:
             self.runs.copy(),
             self.going_on.copy(),
             self.moved_in.copy(),
+            self.withdrawn.copy(),
         )
 
     def events(self) -> list[Event]:
@@ -218,6 +221,10 @@ class Transaction:
 
     def clean_up(self, row: Row, event_reason: str, *, with_waiting: bool = False) -> None:
         """Remove a message for good. with_waiting: also the offer that waits behind it."""
+        if row.status is Status.PROCESSING and event_reason != DISCARDED_BY_CONSUMER:
+            position = self.state.withdrawn.next_position(self.now_ms)
+            why: Any = outcome_of(engine.CLEANED_UP, event_reason)[0]
+            self.withdrawn.append(Withdrawal(position, row.queue, row.id, why))
         self.transition(engine.CLEANED_UP, row, None, event_reason)
         if not with_waiting:
             self.let_go_on(row)

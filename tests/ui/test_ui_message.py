@@ -141,6 +141,28 @@ def test_a_message_that_waits_is_cancelled(ui, client) -> None:
         assert client.queue_stats("orders").total == 0
 
 
+def test_a_message_in_flight_is_cancelled_after_a_dialog(ui, client) -> None:
+    sent = client.produce("orders", "one")
+    (held,) = client.receive("orders", wait_ms=0)
+    path = f"/queue/orders/message/{sent.id}"
+    with logged_in(ui.ui_url) as browser:
+        for params in ({}, {"part": "1"}):
+            assert "Cancel in flight…" in browser.get(path, params=params, headers=HX if params else {}).text
+        dialog = browser.get(f"{path}/cancel-running", params={"in": "page"}, headers=HX).text
+        assert f"Cancel message {sent.sequence:,} in flight?" in dialog
+        assert 'name="in" value="page"' in dialog
+        answer = post(browser, f"{path}/cancel-running", **{"in": "page", "reason": "x" * 1_025})
+        assert answer.status_code == 400
+        assert "1,024" in answer.text or "1024" in answer.text
+        answer = post(browser, f"{path}/cancel-running", **{"in": "page", "reason": " called off "})
+        assert json.loads(answer.headers["HX-Trigger"])["forq:done"]["go"] == "/queue/orders"
+        assert browser.get(path).status_code == 404
+        assert post(browser, f"{path}/cancel-running").status_code == 404
+    assert not client.ack("orders", [held.receipt])[0].ok
+    (told,) = client.withdrawn(["orders"], 0, wait_ms=0).messages
+    assert (told.message_id, told.why, told.reason) == (sent.id, "cancelled", "called off")
+
+
 def test_a_form_that_is_not_valid_comes_back_with_what_was_typed(ui, client) -> None:
     message_id = dead_letter(client, "orders", "one")
     with logged_in(ui.ui_url) as browser:
@@ -164,7 +186,7 @@ def test_a_copy_of_any_message_is_sent(ui, client) -> None:
     with logged_in(ui.ui_url) as browser:
         path = f"/queue/orders/message/{sent.id}"
         page = browser.get(path).text
-        assert "A message in flight cannot be moved, deleted or cancelled." in page
+        assert "A message in flight cannot be moved or deleted." in page
         assert "data-until" in page
         assert post(browser, f"{path}/delete").status_code == 400
         fields = {"target": "orders.copy", "content": "two", "attributes": "a: b"}

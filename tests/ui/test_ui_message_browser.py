@@ -52,6 +52,24 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guar
 
 
 @pytest.mark.tier2
+def test_a_message_in_flight_is_cancelled_in_a_dialog(page, client) -> None:
+    sent = client.produce("orders", "takes long")
+    client.receive("orders", wait_ms=0)
+    page.goto(f"/queue/orders/message/{sent.id}")
+    page.get_by_role("button", name="Cancel in flight…").click()
+    axe(page.locator("#dialog"))
+    page.get_by_role("button", name="Let it run").click()
+    expect(page.locator("#dialog")).not_to_be_visible()
+    assert client.message("orders", sent.id).status == "processing"
+    page.get_by_role("button", name="Cancel in flight…").click()
+    page.locator("#dialog").get_by_role("button", name="Cancel message").click()
+    expect(page).to_have_url(re.compile("/queue/orders$"))
+    expect(page.locator("#toast")).to_contain_text(f"Cancelled message {sent.sequence:,}")
+    assert client.queue_stats("orders").total == 0
+    assert sideways_pixels(page) <= 0
+
+
+@pytest.mark.tier2
 def test_a_message_that_waits_is_cancelled_after_a_question(page, client) -> None:
     sent = client.produce("orders", "by mistake", delay_ms=3_600_000)
     page.goto(f"/queue/orders/message/{sent.id}")

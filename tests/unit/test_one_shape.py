@@ -61,6 +61,7 @@ MORE_PARAMETERS = {
             "outbox_position",
             "report_worker",
             "forget_worker",
+            "withdrawn",
             "workers",
         )
     },

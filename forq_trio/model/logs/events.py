@@ -66,7 +66,7 @@ MEANINGS: Mapping[EventKind, EventMeaning] = MappingProxyType(
         ),
         "requeued": EventMeaning("it was moved out of a dead-letter queue, to `target`", _SO_FAR),
         "expired": EventMeaning("its time to live was over, and it became no dead letter", _SO_FAR),
-        "cancelled": EventMeaning("somebody cancelled it while it waited", _SO_FAR),
+        "cancelled": EventMeaning("somebody cancelled it", _SO_FAR),
         "updated": EventMeaning(
             "a changed offer of its [key](docs/glossary.md#key) replaced it, or it was given a new due time",
             _SO_FAR,

@@ -9,8 +9,7 @@ from forq_trio.model.values import Count, Uuid
 
 Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
 """How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue, or
-its consumer discarded it; its time to live ended; somebody deleted it, or purged its queue; somebody cancelled it while
-it waited."""
+its consumer discarded it; its time to live ended; somebody deleted it, or purged its queue; somebody cancelled it."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 DISCARD_REASONS = ("failed", "overflow", "dlq_full", "consumer")
 """Why a message was discarded: there are no other reasons."""

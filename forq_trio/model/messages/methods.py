@@ -11,6 +11,7 @@ from forq_trio.model.endpoint import WRITE_ERRORS, Answer, CommandEndpoint
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, QueueBound
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages.new_message import MessageOptions, NewMessage
+from forq_trio.model.messages.receipts import CancelRequest
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced
 from forq_trio.model.messages.where import Wanted
 
@@ -24,10 +25,28 @@ CANCEL_MESSAGE = CommandEndpoint(
     summary="Remove a message before anybody receives it",
     description="The message is ready, delayed or held, in a dead-letter queue, too. 409 "
     "`conflict.message_in_flight`: a consumer has it, and may settle it; after its lease ends it can be "
-    "cancelled, and the receipt is void then. Its `deduplicationId` is remembered for its window: a "
-    "repeated send does not bring the message back, so its replacement needs another id.",
+    "cancelled, and the receipt is void then. `POST …/cancel` cancels it before. Its `deduplicationId` is remembered "
+    "for its window: a repeated send does not bring the message back, so its replacement needs another id.",
     answers=(Answer(204, "The message is removed.", NoneType),),
     errors=(MessageNotFound, MessageInFlight, QueueBound, *WRITE_ERRORS),
+)
+
+
+CANCEL_RUNNING_MESSAGE = CommandEndpoint(
+    "POST",
+    "/queues/{queue}/messages/{messageId}/cancel",
+    Scope.CANCEL,
+    command="CancelRunning",
+    name="cancelRunningMessage",
+    tag="Producer",
+    summary="Remove a message, also while a consumer has it",
+    description="As `cancelMessage`, whatever the state of the message. The receipt of a consumer is void then, and "
+    "`POST /api/v1/withdrawn` tells who waits for that: a worker cancels its handler at once. What the handler has "
+    "done until then stays done.",
+    answers=(Answer(204, "The message is removed.", NoneType),),
+    errors=(MessageNotFound, QueueBound, *WRITE_ERRORS),
+    body=CancelRequest,
+    needs_body=False,
 )
 
 
@@ -55,14 +74,21 @@ class MessageMethods(CommandMethods):
         `produce`. A request has 4 MiB at most: `forq_trio.client.batches` cuts more into several.
         """
 
-    async def cancel(self, queue: str, message_id: str) -> None:
+    async def cancel(self, queue: str, message_id: str, *, running: bool = False, reason: str = "") -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
+        running: also one that a consumer has. Its receipt is void then, and the handler of a worker is cancelled at
+        once; what that has done until then stays done. reason: what the handler's job says then (`removal_reason`), at
+        most 1,024 characters.
+
         Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
-        a consumer has; and what `produce` raises when nothing was changed.
+        InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound for one that does not exist; MessageInFlight,
+        without `running`, for one that a consumer has; and what `produce` raises when nothing was changed.
         """
-        await self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)
+        if running:
+            await self._perform(CANCEL_RUNNING_MESSAGE, queue=queue, message_id=message_id, reason=reason)
+        else:
+            await self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)
 
     @abstractmethod
     async def receive(

@@ -31,6 +31,18 @@ Reason = Annotated[
 ]
 
 
+class CancelRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Why a message is cancelled."""
+
+    reason: Annotated[
+        str,
+        Meta(
+            description="What its consumer is told, if it waits for that. It is not stored.",
+            extra_json_schema={"maxLength": limits.REASON_LENGTH_MAX},
+        ),
+    ] = ""
+
+
 OneReceipt = str | Delivery
 """A receipt, or the delivery that has it. A settlement of one raises an error if it is refused."""
 

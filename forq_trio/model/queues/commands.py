@@ -117,6 +117,19 @@ class Cancel(Command[None], frozen=True, gc=False):
     message_id: str
 
 
+class CancelRunning(Command[None], frozen=True, gc=False):
+    """Remove a message whether or not a consumer has it; a receipt of it is void then.
+
+    Fails with MessageNotFound where it is not in `queue`.
+    """
+
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
+
+    queue: str
+    message_id: str
+    reason: str = ""  # what its consumer is told; "" for nothing
+
+
 class PurgeStep(Struct, frozen=True, gc=False):
     """One step of a purge."""
 

@@ -6,7 +6,7 @@ from forq_trio.model import errors
 from forq_trio.model.access.types import Scope
 from forq_trio.model.endpoint import Answer, Endpoint, declare_topic
 from forq_trio.model.paths import PathParameter, declare_path
-from forq_trio.model.workers import bodies
+from forq_trio.model.workers import bodies, withdrawn
 
 _TAG = "Workers"
 declare_topic(
@@ -47,6 +47,22 @@ FORGET_WORKER = Endpoint(
     description="204 also if it was not known. Only the key that reported it, and the server's secret, may forget it: "
     "403 `forbidden`.",
     answers=(Answer(204, "The server does not know the worker, or no longer.", NoneType),),
+)
+LIST_WITHDRAWN = Endpoint(
+    "POST",
+    "/withdrawn",
+    Scope.CONSUME,
+    name="listWithdrawn",
+    tag=_TAG,
+    summary="Wait for messages that were removed while a consumer had them",
+    description="Cancelled, deleted, purged or expired, and not settled by the consumer itself. A worker asks while "
+    "it has messages in process, and cancels the handlers of those that it is told of. The token needs the scope "
+    "`consume` for each queue. `messageId` is null if any message of that queue may be one: many were removed at "
+    "once, or so many since `after` that they are not all known. Then an extension of the leases tells. Nothing is "
+    "stored: who hears of none learns it when he extends or settles.",
+    body=withdrawn.WithdrawnRequest,
+    answers=(Answer(200, "Those of these queues since `after`.", withdrawn.WithdrawnMessages),),
+    errors=(errors.InvalidQueueName, errors.OutOfRange, errors.Overloaded, errors.Stopping),
 )
 LIST_WORKERS = Endpoint(
     "GET",

@@ -20,6 +20,10 @@ WORKER_HOST_LENGTH_MAX = 255
 WORKER_VERSION_LENGTH_MAX = 64
 WORKER_COUNT_MAX = 10**15  # slots, busy and handled; no sum of them leaves 64 bits
 
+# Withdrawn messages. NAMED: of one batch and queue, more are not named; KEPT: the latest, in memory.
+WITHDRAWALS_NAMED_MAX = 100
+WITHDRAWALS_KEPT_MAX = 1_000
+
 # SILENT: nothing was heard for so long. GONE: how long it is listed at least. RATE: the length of "a minute" in rates.
 WORKER_REPORT_SECONDS = 5
 WORKER_SILENT_MS = 15 * SECOND_MS
@@ -31,3 +35,4 @@ WORKER_TIME_MS_MAX = 253_402_300_799_999  # the end of the year 9999
 assert WORKER_REPORT_SECONDS * SECOND_MS < WORKER_SILENT_MS < WORKER_GONE_MS
 assert WORKER_SAMPLES_MAX * WORKER_REPORT_SECONDS * SECOND_MS > WORKER_RATE_MS
 assert WORKER_QUEUE_HOLDS_MAX <= WORKER_HOLDS_MAX
+assert WITHDRAWALS_NAMED_MAX < WITHDRAWALS_KEPT_MAX

@@ -433,8 +433,10 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
-        # Others must know a token, a session or a new queue at once: the next request may go to another process.
-        told_at_once = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends() or tx.settings.changed
+        # Others must know a token, a session, a new queue or a withdrawn message at once: the next request may go to
+        # another process, and the worker may wait there.
+        access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
+        told_at_once = access_changed or tx.settings.changed or bool(tx.withdrawn.new)
         if woken or told_at_once:
             self._notices.prepare(version, None if told_at_once else woken)
 

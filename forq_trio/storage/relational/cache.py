@@ -12,6 +12,7 @@ from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.publishing.types import Staging
 from forq_trio.model.queues.settings import QueueRules, QueueSettings
 from forq_trio.model.schedules.types import ScheduleTotals
+from forq_trio.model.workers.withdrawn import Withdrawals
 from forq_trio.storage.relational.parts.parts import Parts
 
 
@@ -64,6 +65,10 @@ class Cache:
     @property
     def consumers(self) -> Mapping[str, PipelineConsumer]:
         return self.parts.consumers.committed
+
+    @property
+    def withdrawn(self) -> Withdrawals:
+        return self.parts.withdrawn.committed
 
     @property
     def leased_bytes(self) -> int:

@@ -36,6 +36,7 @@ class Allowed(Struct, frozen=True):
     delete: bool
     copy: bool  # send an edited copy
     cancel: bool
+    cancel_running: bool  # of a message in flight
     move: bool  # deliver a message with a key now, reschedule or drop it
     after: bool  # reschedule or drop what waits behind it
     home: str | None  # the queue to which a copy goes by default; None if not known
@@ -59,6 +60,8 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo, once_more: OnceMor
     has_key = message.keyed is not None
     if in_flight and once_more is not None and may_cancel:
         note = "A message in flight cannot be moved or deleted here. What comes after it can."
+    elif in_flight and may_cancel:
+        note = "A message in flight cannot be moved or deleted."
     elif in_flight:
         note = "A message in flight cannot be moved, deleted or cancelled."
     elif is_dead and not may_redrive:
@@ -78,6 +81,7 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo, once_more: OnceMor
         delete=changes,
         copy=may_send and not changes,
         cancel=may_cancel and not in_flight and not has_key,
+        cancel_running=may_cancel and in_flight,
         move=may_cancel and not in_flight and has_key,
         after=may_cancel and once_more is not None,
         home=home,

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 from quart import Response, request
 
+from forq_trio.drawing.format import sentence
 from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_attributes, check_content, check_producible
-from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
+from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound, OutOfRange
 from forq_trio.model.messages.attributes import described, replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import MessageInfo, Produced, check_queue_name
@@ -211,13 +213,44 @@ class _Actions:
         gone = GoneMessage(message.sequence, "deleted")
         return site.done(f"Deleted message {message.sequence:,}", go=go, gone=gone)
 
-    async def cancel(self, queue: str, message_id: str) -> Response:
+    async def cancel(
+        self, queue: str, message_id: str, *, running: bool = False, reason: str = ""
+    ) -> Response:
         site = self._site
         message = await site.broker.message(queue, message_id)
-        await site.broker.cancel(queue, message_id)
+        await site.broker.cancel(queue, message_id, running=running, reason=reason)
         go = site.url(f"/queue/{queue}") if _on_page(await request.form) else None
         gone = GoneMessage(message.sequence, "cancelled")
         return site.done(f"Cancelled message {message.sequence:,}", go=go, gone=gone)
+
+    async def ask_cancel_running(self, queue: str, message_id: str) -> Response:
+        return await self._cancel_dialog(queue, message_id, {"in": request.args.get("in", "")})
+
+    async def cancel_running(self, queue: str, message_id: str) -> Response:
+        form = (await request.form).to_dict()
+        try:
+            return await self.cancel(queue, message_id, running=True, reason=form.get("reason", "").strip())
+        except OutOfRange as error:
+            return await self._cancel_dialog(
+                queue, message_id, form, {"reason": sentence(error.message)}, 400
+            )
+
+    async def _cancel_dialog(
+        self,
+        queue: str,
+        message_id: str,
+        form: Mapping[str, str],
+        errors: Mapping[str, str] = MappingProxyType({}),
+        status: int = 200,
+    ) -> Response:
+        context: dict[str, Any] = {
+            "message": await self._site.broker.message(queue, message_id),
+            "on_page": _on_page(form),
+            "texts": {"reason": form.get("reason", "")},
+            "errors": errors,
+        }
+        title = "Cancel a message in flight"
+        return await self._site.dialog("message/cancel_running.html", title, status, **context)
 
 
 def _on_page(form: Mapping[str, str]) -> bool:
@@ -240,3 +273,5 @@ def add_actions(routes: Routes, site: Site, base: str, home_of: HomeOf) -> None:
     routes.post(f"{base}/redrive", Scope.REDRIVE)(actions.redrive)
     routes.post(f"{base}/delete", Scope.REDRIVE)(actions.delete)
     routes.post(f"{base}/cancel", Scope.CANCEL)(actions.cancel)
+    routes.get(f"{base}/cancel-running", Scope.CANCEL)(actions.ask_cancel_running)
+    routes.post(f"{base}/cancel-running", Scope.CANCEL)(actions.cancel_running)

@@ -28,6 +28,7 @@ BODIES = {
     "nextRuns": b'{"every": "1h"}',
     "reportWorker": b"""{"name": "w", "host": "", "version": "", "process": 1, "startedAt": 0,
         "queues": [{"queue": "q", "slots": 1}]}""",
+    "listWithdrawn": b'{"queues": ["q"], "after": 0, "waitMs": 0}',
     "retrySetAside": b'{"ids": []}',
     "deleteSetAside": b'{"ids": []}',
     "relayOutbox": b'{"after": 0, "messages": []}',

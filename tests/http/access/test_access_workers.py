@@ -44,3 +44,17 @@ async def test_another_token_neither_overwrites_nor_forgets(api: Api, tokens: To
     assert (await other.ask("DELETE", AT))[0] == 403
     assert (await one.ask("DELETE", AT))[0] == 204
     assert await api.broker.workers() == []
+
+
+async def test_a_token_hears_of_withdrawn_messages_in_its_queues(api: Api, tokens: Tokens):
+    for queue in ("a1", "b1"):
+        await api.send("m", queue=queue)
+        await api.broker.receive(queue)
+        await api.broker.purge(queue)
+    path, both = "/api/v1/withdrawn", b'{"queues": ["a1", "b1"], "after": 0}'
+    holder = await tokens.holder(Scope.CONSUME, queues="a*")
+    assert (await holder.ask("POST", path, both))[0] == 403
+    status, answer = await holder.ask("POST", path, b'{"queues": ["a1"], "after": 0}')
+    assert (status, [each["queue"] for each in answer["messages"]]) == (200, ["a1"])
+    browser = await tokens.holder(Scope.BROWSE, queues="*")
+    assert (await browser.ask("POST", path, both))[0] == 403

@@ -148,3 +148,15 @@ async def test_errors_of_the_wait_are_answered(api: Api, mock_clock: trio.testin
 
     response = await api.handler(stopping)
     assert (response.status, json_of(response)["code"]) == (503, "forq.stopping")
+
+
+async def test_who_leaves_waits_no_more_for_withdrawn_messages(api: Api):
+    consumer = Consumer(api, "POST messages/receive")
+    consumer.request = make_request("POST", "/api/v1/withdrawn", b'{"queues": ["q"], "after": 0}')
+    consumer.request.watch = consumer.watch
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(consumer.run)
+        await all_idle()
+        assert api.broker.known_workers.polls.used == 1
+        consumer.leave()
+    assert (consumer.left, consumer.answer, api.broker.known_workers.polls.used) == (True, None, 0)

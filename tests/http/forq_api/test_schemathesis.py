@@ -39,7 +39,7 @@ CHECK_NAMES = (
     "response_headers_conformance",
     "response_schema_conformance",
 )
-WAITING = {"receiveMessage", "receiveMessages"}
+WAITING = {"receiveMessage", "receiveMessages", "listWithdrawn"}
 QUICK = {
     *("sendMessage", "sendMessages", "offerMessages", "receiveMessages", "ackMessages", "nackMessages"),
     *("changeSettings", "saveSchedule", "searchDeadLetters", "showMessage"),

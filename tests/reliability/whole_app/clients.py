@@ -26,8 +26,8 @@ LEASES_MS = (0, 5, 1_000, 100_000)
 WAITS_MS = (0, 0, 10, 5_000, 30_000)
 WAIT_MS_MAX = 30_000
 VISIBILITY_SECONDS = (0, 0, 1, 100)
-CAREFUL = ("ack", "ack", "ack", "one", "nack", "extend", "release", "hang", "stale", "sqs")
-CLUMSY = ("nack", "nack", "nack", "one", "ack", "hang", "stale", "sqs")
+CAREFUL = ("ack", "ack", "ack", "one", "nack", "extend", "release", "hang", "stale", "sqs", "cancelled")
+CLUMSY = ("nack", "nack", "nack", "one", "ack", "hang", "stale", "sqs", "cancelled")
 
 
 class Clients:
@@ -210,6 +210,9 @@ class Clients:
             await self._settle_by_id(queue, message)
             return
         receipts = [message["receipt"]]
+        if how == "cancelled":  # by somebody else, whose request and the ack may be in one batch
+            await self._front.ask("POST", f"/{queue}/messages/{message['id']}/cancel")
+            how = "ack"
         if how == "stale":
             receipts += (
                 self._rng.sample(self._books.stale_receipts(), 1) if self._books.stale_receipts() else []

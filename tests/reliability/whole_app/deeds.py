@@ -7,6 +7,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
+    CancelRunning,
     Claim,
     Claims,
     Command,
@@ -75,10 +76,10 @@ class Deeds:
     """What one batch did. settled: everything about receipts; of a sequence: those that worked.
 
     by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
-    redriven; removed: ids that were deleted, or replaced by an edited copy. claimed_from: queues with claims.
-    offers: in the order in which they were done. updated, rescheduled: sequences of messages that they, or new due
-    times, changed. dropped: (queue, key) whose message was removed, and whether it was acknowledged by its revision;
-    dropped_waiting: those of which only what waited was.
+    redriven; removed: ids that were deleted or cancelled, or replaced by an edited copy. claimed_from: queues with
+    claims. offers: in the order in which they were done. updated, rescheduled: sequences of messages that they, or
+    new due times, changed. dropped: (queue, key) whose message was removed, and whether it was acknowledged by its
+    revision; dropped_waiting: those of which only what waited was.
     """
 
     def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:
@@ -177,6 +178,8 @@ class Deeds:
             case Delete():
                 done = zip(command.message_ids, outcome, strict=True)
                 self.removed.update(each for each, removed in done if removed)
+            case CancelRunning():
+                self.removed.add(command.message_id)
             case OfferMany() | RescheduleKey() | DropKey() | AckRevision():
                 self._note_keyed(command, outcome)
             case _:

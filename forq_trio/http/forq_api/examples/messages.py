@@ -72,6 +72,7 @@ BODIES: dict[str, Any] = {
     "sendMessage": {"content": "one sofa", "delayMs": 5000},
     "sendMessages": {"messages": [{"content": "a"}, {"content": "b", "priority": 500}]},
     "receiveMessages": {"max": 10, "waitMs": 20000, "leaseMs": 60000},
+    "cancelRunningMessage": {"reason": "the order was called off"},
     "ackMessages": {"receipts": [RECEIPT, OTHER_RECEIPT]},
     "nackMessages": {"receipts": [RECEIPT], "delayMs": 5000, "reason": "no stock"},
     "discardMessages": {"receipts": [RECEIPT], "reason": "the order was withdrawn"},

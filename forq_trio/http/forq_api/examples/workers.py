@@ -31,9 +31,18 @@ WORKER_STATE = {
     ],
 }
 
-BODIES: dict[str, Any] = {"reportWorker": WORKER_STATE}
+BODIES: dict[str, Any] = {
+    "reportWorker": WORKER_STATE,
+    "listWithdrawn": {"queues": ["emails"], "after": 1769831999999, "waitMs": 5000},
+}
 
 ANSWERS: dict[str, Any] = {
+    "listWithdrawn": {
+        "messages": [
+            {"queue": "emails", "messageId": ID, "why": "cancelled", "reason": "the order was called off"}
+        ],
+        "position": 1769832003000,
+    },
     "listWorkers": {
         "workers": [
             {
@@ -47,5 +56,5 @@ ANSWERS: dict[str, Any] = {
                 "queueBusySince": {},
             }
         ]
-    }
+    },
 }

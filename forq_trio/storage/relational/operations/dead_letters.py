@@ -63,6 +63,7 @@ def remove(
     if keyed:
         messages = without_waiting(tx, messages, goes_on=alone)
     keep(tx, messages, change, event_reason)
+    tx.withdrawn.note(tx.now_ms, messages, change, event_reason)
     if keyed:
         tx.query("delete_keys", str(keyed))
     tx.delete([message.seq for message in messages])

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from json import dumps
 
-from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
+from forq_trio.model.commands import Cancel, CancelRunning, Delete, Redrive, Resubmit
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound
 from forq_trio.model.messages.attributes import replaced
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Produced, Status
@@ -94,7 +94,20 @@ def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | ForqError | D
 
 @operation(Cancel)
 def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[ForqError | Deferred | None]:
-    allowance = tx.allowances.of(Cancel)
+    return _cancel(tx, commands, running=False)
+
+
+@operation(CancelRunning)
+def cancel_running(tx: Transaction, commands: Sequence[CancelRunning]) -> list[ForqError | Deferred | None]:
+    tx.withdrawn.reasons = {command.message_id: command.reason for command in commands if command.reason}
+    return _cancel(tx, commands, running=True)
+
+
+def _cancel(
+    tx: Transaction, commands: Sequence[Cancel | CancelRunning], *, running: bool
+) -> list[ForqError | Deferred | None]:
+    """running: also messages in process."""
+    allowance = tx.allowances.of(type(commands[0]))
     named, later = find_by_id(tx, [(command.queue, command.message_id) for command in commands])
     found = {message.id: message for message in named}
     outcomes: list[ForqError | Deferred | None] = []
@@ -106,7 +119,7 @@ def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[ForqError | Defe
         message = found.get(command.message_id)
         if message is None or message.queue != command.queue:
             outcomes.append(MessageNotFound())
-        elif message.status == Status.PROCESSING:
+        elif message.status == Status.PROCESSING and not running:
             outcomes.append(MessageInFlight())
         else:
             outcomes.append(None)

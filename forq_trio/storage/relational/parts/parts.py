@@ -31,6 +31,7 @@ from forq_trio.storage.relational.parts.small_tables import (
 )
 from forq_trio.storage.relational.parts.staging import StagingTotals
 from forq_trio.storage.relational.parts.wakes import QueueWakes
+from forq_trio.storage.relational.parts.withdrawn import WithdrawalLog
 from forq_trio.storage.relational.statements import Query
 
 
@@ -59,6 +60,7 @@ class Parts:
     staging: StagingTotals
     history: HistoryLog
     events: EventLog
+    withdrawn: WithdrawalLog
     inserts: Inserts
     leftovers: Leftovers
     lookups: Lookups
@@ -92,6 +94,7 @@ class Parts:
             staging=StagingTotals(),
             history=HistoryLog(enabled=defaults.history),
             events=EventLog(enabled=defaults.events),
+            withdrawn=WithdrawalLog(),
             inserts=Inserts(),
             leftovers=Leftovers(),
             lookups=Lookups(),

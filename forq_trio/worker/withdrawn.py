@@ -1,0 +1,89 @@
+"""A worker hears of its messages that somebody else removed, and cancels their handlers at once.
+
+One long poll asks for all of its queues, while any message is in process. A source that cannot say it, such as an
+older server, is asked once: then the next heartbeat (leases.py) learns of each loss.
+
+The first poll asks for what happened since the delivery of the oldest message, and each later one goes on where the one
+before ended. So nothing is missed in between.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError
+from forq_trio.model.workers.withdrawn import WithdrawnMessage, WithdrawnMessages
+from forq_trio.worker.leases import JobLeases
+from forq_trio.worker.loop import QueueLoop
+from forq_trio.worker.source import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Source, passes
+
+logger = logging.getLogger("forq_trio.worker")
+
+Ask = Callable[[Sequence[str], int], Awaitable[WithdrawnMessages]]
+
+
+class WithdrawnWatch:
+    """Asks for the withdrawn messages of one worker. Made inside of the event loop."""
+
+    def __init__(self, loops: Sequence[QueueLoop]) -> None:
+        self._leases = {loop.queue: loop.leases for loop in loops[: limits.WORKER_QUEUES_MAX]}
+        self._held = anyio.Event()
+        self._after = 0
+        for each in self._leases.values():
+            each.on_first = self._wake
+
+    async def run(self, source: Source) -> None:
+        """Ask until cancelled, or until it is clear that the source never answers."""
+        ask: Ask | None = getattr(
+            source, "withdrawn", None
+        )  # one that is a stand-in may make it when it is asked
+        pause = PAUSE_SECONDS_MIN
+        while ask is not None:
+            await self._until_held()
+            try:
+                answer = await ask([*self._leases], self._after)
+            except ForqError as error:
+                if not passes(error):
+                    logger.debug("the source does not tell of withdrawn messages: %s", error)
+                    return
+                await anyio.sleep(pause)
+                pause = min(2 * pause, PAUSE_SECONDS_MAX)
+            else:
+                pause = PAUSE_SECONDS_MIN
+                self._after = max(self._after, answer.position)
+                for each in answer.messages:
+                    self._tell(each)
+
+    async def _until_held(self) -> None:
+        """Wait until a message is in process; if none was, what happened since its delivery counts."""
+        waited = False
+        while not any(each.jobs for each in self._leases.values()):
+            self._held = anyio.Event()
+            waited = True
+            await self._held.wait()
+        if waited or not self._after:
+            delivered = min(map(_delivered_at, filter(_has_jobs, self._leases.values())))
+            self._after = max(self._after, delivered - 1)
+
+    def _wake(self) -> None:
+        self._held.set()
+
+    def _tell(self, withdrawn: WithdrawnMessage) -> None:
+        leases = self._leases.get(withdrawn.queue)
+        if leases is None:
+            return
+        if withdrawn.message_id is None:
+            leases.extend_now()
+        else:
+            leases.remove(withdrawn.message_id, withdrawn.why, withdrawn.reason)
+
+
+def _has_jobs(leases: JobLeases) -> bool:
+    return bool(leases.jobs)
+
+
+def _delivered_at(leases: JobLeases) -> int:
+    """When the oldest of its messages was delivered at the latest (epoch ms, by the queue's clock)."""
+    return min(job.lease.until for job in leases.jobs.values()) - leases.lease_ms
