@@ -6,7 +6,7 @@ were offered at earlier intervals. For that neither node nor server has to remem
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
@@ -34,7 +34,7 @@ Generate = Callable[[datetime], Sequence[CronMessage[T]]]
 class Tasks(Protocol):
     """A trio nursery, or a task group of anyio."""
 
-    def start_soon(self, function: Callable[..., Any], *arguments: Any) -> Any: ...
+    def start_soon(self, function: Callable[..., Awaitable[Any]], /, *arguments: Any) -> Any: ...
 
 
 class CronHandle:
@@ -155,7 +155,7 @@ class CronService(Generic[T]):
         while True:
             page = await self._queue.pending(f"{key_prefix}/", after)
             for message in page.messages:
-                found = None if message.keyed is None else cron.hash_of_key(message.keyed.key, key_prefix)
+                found = None if message.key is None else cron.hash_of_key(message.key, key_prefix)
                 if found is not None and wanted(found) and not message.attempts:
                     with suppress(MessageInFlight, MessageNotFound):
                         await self._queue.cancel(message.id)

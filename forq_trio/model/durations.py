@@ -1,6 +1,9 @@
-"""Durations as people read and type them: "1.4 s", "8 min 12 s", "1 h 30 min", "5m"."""
+"""Durations as people read and type them ("1.4 s", "8 min 12 s", "1 h 30 min", "5m"), and as programs give them."""
 
+import math
 import re
+from datetime import timedelta
+from typing import TypeAlias
 
 from forq_trio.model.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
@@ -8,6 +11,10 @@ TEXT_LENGTH_MAX = 60
 WHOLE_NUMBER = re.compile(r"\d{1,3}(?:[ ,']?\d{3})*|\d{1,18}")
 """A whole number as people type it, with or without separators of thousands."""
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
+Duration: TypeAlias = timedelta | str | float
+"""A duration as programs give it: a timedelta, a text with its unit such as "1h", or a number of seconds."""
+_MILLISECOND = timedelta(milliseconds=1)
+_ROUNDING_MS = 1e-6  # the error of a float: 1.1 s are 1,100 ms
 _UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", SECOND_MS))
 _OPTION_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS), ("ms", 1))
 _TYPED_UNITS = {
@@ -73,6 +80,20 @@ def as_option(ms: int) -> str:
         if ms >= unit_ms and ms % unit_ms == 0:
             return f"{ms // unit_ms}{unit}"
     return "0s"
+
+
+def ms_of(duration: Duration) -> int:
+    """The milliseconds of a duration; a fraction of one counts as a whole. Raises TypeError and ValueError."""
+    if isinstance(duration, timedelta):
+        return -(-duration // _MILLISECOND)
+    if isinstance(duration, str):
+        return parse_duration(duration)
+    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        kind = type(duration).__name__
+        raise TypeError(f"a duration is a timedelta, a text such as '1h', or seconds, not {kind}")
+    if not math.isfinite(duration * 1_000):
+        raise ValueError(f"a duration is a finite number of seconds, not {duration!r}")
+    return math.ceil(duration * 1_000 - _ROUNDING_MS)
 
 
 def parse_duration(text: str, *, bare: str = "", rounded: bool = False) -> int:

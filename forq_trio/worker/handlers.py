@@ -1,37 +1,38 @@
 """A handler: a function and its options for one queue, checked before anything is received."""
 
 import inspect
-import math
 import re
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_args
 
 from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import CallerError
-from forq_trio.model.keys.types import Offered
-from forq_trio.model.messages.types import Produced, check_queue_name
+from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
+from forq_trio.worker.send_options import SendOptions, Sent, duration_ms
 
+PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R")
-Delays = Sequence[float]
+Delays = Sequence[Duration]
 Pool = Literal["process"]
 
 CallNext = Callable[[], Awaitable[object]]
 """What a middleware awaits to go on: the next middleware, or the handler."""
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
-LEASE_SECONDS_MIN = 1.0
+LEASE_MS_MIN = 1_000
 CONCURRENCY_MAX = 1_000
 BATCH_MAX = limits.RECEIVE_BATCH_MAX
 
@@ -43,9 +44,9 @@ class WorkerSetupError(Exception):
 class SendingWorker(Protocol):
     """A Worker, as its handlers know it: what sends their messages."""
 
-    async def send(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+    async def send(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
-    def send_blocking(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+    def send_blocking(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
 
 class HandlerOptions(Struct, frozen=True):
@@ -54,16 +55,31 @@ class HandlerOptions(Struct, frozen=True):
     concurrency: int = 10
     retry: Delays | Mapping[type[Exception], Delays] | None = None
     dead: tuple[type[Exception], ...] = ()
-    lease: float | None = None
-    timeout: float | None = None
+    lease: Duration | None = None
+    timeout: Duration | None = None
     batch: int | None = None
     where: Wanted | None = None
     weight: float = 1
     pool: Pool | None = None
 
 
-class Handler(Generic[P, R]):
+class OnOptions(TypedDict, total=False):
+    """The options of `Router.on` but `batch`, for type checkers: with that one the handler takes lists."""
+
+    concurrency: int
+    retry: Delays | Mapping[type[Exception], Delays] | None
+    dead: type[Exception] | tuple[type[Exception], ...]
+    lease: Duration | None
+    timeout: Duration | None
+    where: Wanted | None
+    weight: float
+    pool: Pool | None
+
+
+class Handler(Generic[PayloadT, P, R]):
     """The function of a queue, still callable as itself: `await send_email(mail, job)` in a unit test.
+
+    PayloadT: what it sends; its function takes the same, or with `batch` a list of that.
 
     takes_job: whether it has a second parameter. in_thread: whether it is a plain function. sends: None until a Worker
     has included its router. around: the lists of middleware of its routers, the outermost first.
@@ -94,13 +110,18 @@ class Handler(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
-    async def later(self, payload: Any, **options: Any) -> Produced | Offered:
+    async def later(self, payload: PayloadT, **options: Unpack[SendOptions]) -> Sent:
         """Send a message to this handler's queue; as `Worker.send`."""
         return await self._sender().send(self.queue, payload, **options)
 
-    def later_blocking(self, payload: Any, **options: Any) -> Produced | Offered:
+    def later_blocking(self, payload: PayloadT, **options: Unpack[SendOptions]) -> Sent:
         """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
         return self._sender().send_blocking(self.queue, payload, **options)
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """After how long a call is cancelled; None for no such bound."""
+        return None if self.options.timeout is None else ms_of(self.options.timeout) / 1_000
 
     def _sender(self) -> SendingWorker:
         if self.sends is None:
@@ -137,7 +158,7 @@ class Handler(Generic[P, R]):
         if isinstance(result, Retry):
             reason = said or result.reason or "retry"
             if result.delay is not None:
-                return Settlement("nack", math.ceil(result.delay * 1_000), storable_reason(reason))
+                return Settlement("nack", ms_of(result.delay), storable_reason(reason))
             return self._retried(result, reason, job)
         if isinstance(result, BaseException):
             reason = said or reason_in_words(result)
@@ -159,7 +180,7 @@ class Handler(Generic[P, R]):
             return Settlement("nack", reason=storable_reason(reason))
         if job.attempt > len(delays):
             return Settlement("nack", reason=storable_reason(reason), final=True)
-        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable_reason(reason))
+        return Settlement("nack", ms_of(delays[job.attempt - 1]), storable_reason(reason))
 
     def _delays(self, error: BaseException) -> Delays | None:
         retry = self.options.retry
@@ -178,17 +199,17 @@ class Handler(Generic[P, R]):
         if options.batch is not None:
             self._check_count("batch", options.batch, BATCH_MAX)
         if options.lease is not None:
-            self._check_seconds("lease", options.lease, LEASE_SECONDS_MIN, limits.LEASE_MS_MAX / 1_000)
+            self._check_duration("lease", options.lease, LEASE_MS_MIN, limits.LEASE_MS_MAX)
         if options.timeout is not None:
-            self._check_seconds("timeout", options.timeout, 0.001, limits.LEASE_MS_MAX / 1_000)
-        self._check_seconds("weight", options.weight, 0.001, 1_000_000)
+            self._check_duration("timeout", options.timeout, 1, limits.LEASE_MS_MAX)
+        self._check_weight(options.weight)
         many = options.retry if isinstance(options.retry, Mapping) else {Exception: options.retry or ()}
         for kind, delays in many.items():
             self._check_types("retry", (kind,))
             if isinstance(delays, (str, bytes)) or not isinstance(delays, Sequence):
-                raise self.refuse("retry: a list of seconds, or a mapping of exception types to such lists")
-            for seconds in delays:
-                self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
+                raise self.refuse("retry: a list of delays, or a mapping of exception types to such lists")
+            for delay in delays:
+                self._check_duration("retry", delay, 0, limits.NACK_DELAY_MS_MAX)
         self._check_types("dead", options.dead)
         self._check_pool()
 
@@ -207,9 +228,18 @@ class Handler(Generic[P, R]):
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
             raise self.refuse(f"{name}: a whole number from 1 to {high:,}, not {value!r}")
 
-    def _check_seconds(self, name: str, value: object, low: float, high: float) -> None:
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
-            raise self.refuse(f"{name}: {low:g} to {high:,.0f}, not {value!r}")
+    def _check_duration(self, name: str, given: Duration, low_ms: int, high_ms: int) -> None:
+        try:
+            length_ms = duration_ms(name, given)
+        except (TypeError, ValueError) as error:
+            raise self.refuse(str(error)) from None
+        if not low_ms <= length_ms <= high_ms:
+            low, high = low_ms / 1_000, high_ms / 1_000
+            raise self.refuse(f"{name}: {low:g} to {high:,.0f} seconds, not {given!r}")
+
+    def _check_weight(self, given: object) -> None:
+        if not isinstance(given, (int, float)) or isinstance(given, bool) or not 0.001 <= given <= 1_000_000:
+            raise self.refuse(f"weight: 0.001 to 1,000,000, not {given!r}")
 
     def _check_types(self, name: str, types: object) -> None:
         if not isinstance(types, tuple) or not all(

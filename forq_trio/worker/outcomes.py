@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
+from forq_trio.model.durations import Duration, ms_of
 
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
@@ -50,12 +51,11 @@ class DeadLetter(Outcome):
 class Retry(Outcome):
     """The attempt failed, and another one is wanted.
 
-    delay: seconds until then; None for the handler's `retry`, or without one the queue's back-off.
-    reason: None for "retry".
+    delay: until then; None for the handler's `retry`, or without one the queue's back-off. reason: None for "retry".
     """
 
-    def __init__(self, delay: float | None = None, reason: object = None) -> None:
-        if delay is not None and not 0 <= delay * 1_000 <= limits.NACK_DELAY_MS_MAX:
+    def __init__(self, delay: Duration | None = None, reason: object = None) -> None:
+        if delay is not None and not 0 <= ms_of(delay) <= limits.NACK_DELAY_MS_MAX:
             raise ValueError(f"delay: 0 to {limits.NACK_DELAY_MS_MAX // 1_000} seconds, not {delay!r}")
         super().__init__(reason)
         self.delay = delay

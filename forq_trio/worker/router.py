@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
+from forq_trio.model.durations import Duration
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.where import Wanted
 from forq_trio.worker.handlers import (
@@ -11,11 +12,13 @@ from forq_trio.worker.handlers import (
     Handler,
     HandlerOptions,
     Middleware,
+    OnOptions,
     Pool,
     SendingWorker,
     WorkerSetupError,
 )
 
+PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -27,9 +30,23 @@ class Router:
     """
 
     def __init__(self) -> None:
-        self.handlers: dict[str, Handler[..., Any]] = {}  # by queue
+        self.handlers: dict[str, Handler[Any, ..., Any]] = {}  # by queue
         self._middleware: list[Middleware] = []
         self._included = False
+
+    @overload
+    def on(
+        self, queue: str, *, batch: None = None, **options: Unpack[OnOptions]
+    ) -> Callable[
+        [Callable[Concatenate[PayloadT, P], R]], Handler[PayloadT, Concatenate[PayloadT, P], R]
+    ]: ...
+
+    @overload
+    def on(
+        self, queue: str, *, batch: int, **options: Unpack[OnOptions]
+    ) -> Callable[
+        [Callable[Concatenate[list[PayloadT], P], R]], Handler[PayloadT, Concatenate[list[PayloadT], P], R]
+    ]: ...
 
     def on(
         self,
@@ -38,23 +55,24 @@ class Router:
         concurrency: int = 10,
         retry: Delays | Mapping[type[Exception], Delays] | None = None,
         dead: type[Exception] | tuple[type[Exception], ...] = (),
-        lease: float | None = None,
-        timeout: float | None = None,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
         batch: int | None = None,
         where: Wanted | None = None,
         weight: float = 1,
         pool: Pool | None = None,
-    ) -> Callable[[Callable[P, R]], Handler[P, R]]:
+    ) -> Callable[[Callable[..., Any]], Handler[Any, ..., Any]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
         The annotation of its first parameter says how contents are read; a message whose content does not fit becomes a
         dead letter at once. A plain `def` runs in a thread.
 
-        concurrency: how many run at once (1-1,000). retry: the seconds to wait after each failed attempt; the failure
+        concurrency: how many run at once (1-1,000). retry: how long to wait after each failed attempt; the failure
         after the last wait is final. It may also be such a list for each exception type. None, or a type without a
         list: the queue's back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that
-        are final at once. lease: seconds, None for the queue's lease; it is extended while the handler runs. timeout:
-        seconds after which the handler is cancelled and the attempt has failed. batch: the handler takes a list of at
+        are final at once. lease: None for the queue's; it is extended while the handler runs. timeout: how long until
+        the handler is cancelled and the attempt has failed. (A duration is a timedelta, a text such as "5 min", or
+        seconds.) batch: the handler takes a list of at
         most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
         values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`. pool: "process" runs a
         plain `def` in processes, at most `concurrency` of them, which are killed where a handler is cancelled.
@@ -76,8 +94,10 @@ class Router:
             pool=pool,
         )
 
-        def register(function: Callable[P, R]) -> Handler[P, R]:
-            handler = Handler(function, queue, options, self._sends(), self.check_queue)
+        def register(function: Callable[..., Any]) -> Handler[Any, ..., Any]:
+            handler: Handler[Any, ..., Any] = Handler(
+                function, queue, options, self._sends(), self.check_queue
+            )
             if self._included:
                 raise handler.refuse("its router is included already: include it below its handlers")
             self._check_free(queue, handler)
@@ -132,7 +152,7 @@ class Router:
         """What handlers send with; None for a router that no Worker has included."""
         return None
 
-    def _check_free(self, queue: str, handler: Handler[..., Any]) -> None:
+    def _check_free(self, queue: str, handler: Handler[Any, ..., Any]) -> None:
         first = self.handlers.get(queue)
         if first is not None:
             raise handler.refuse(f"the queue {queue!r} has a handler: {first.name} at {first.place}")

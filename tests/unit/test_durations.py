@@ -1,13 +1,14 @@
 """Durations and sizes are read as people type them, and what the page shows is read as what it was."""
 
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from forq_trio.drawing import format
-from forq_trio.model.durations import parse_duration, parse_durations
+from forq_trio.model.durations import ms_of, parse_duration, parse_durations
 from forq_trio.ui.sizes import parse_count, parse_size
 
 DURATIONS = {
@@ -54,6 +55,27 @@ def test_a_duration_is_read(text) -> None:
 def test_what_is_no_duration_is_refused_with_a_sentence(text) -> None:
     with pytest.raises(ValueError, match=r"\.$"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "ms"),
+    [
+        (5, 5_000),
+        (1.1, 1_100),
+        (0.0001, 1),
+        ("1h", 3_600_000),
+        (timedelta(minutes=1, microseconds=1), 60_001),
+        (timedelta(milliseconds=-1), -1),
+    ],
+)
+def test_a_program_gives_a_duration_in_seconds_as_text_or_as_a_timedelta(given, ms) -> None:
+    assert ms_of(given) == ms
+
+
+@pytest.mark.parametrize("given", ["5", float("nan"), float("inf"), 1e306, True, None, [5]])
+def test_what_a_program_gives_and_is_no_duration_is_refused(given) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        ms_of(given)
 
 
 def test_the_missing_unit_is_named() -> None:
