@@ -92,4 +92,4 @@ class DetailChanges:
                 self._budget.restore(queue.house_name, before)
                 raise
         except InvalidSetting as error:
-            raise SqsError(INVALID_ATTRIBUTE_VALUE, str(error)) from None
+            raise SqsError(INVALID_ATTRIBUTE_VALUE, error.api_message) from None

@@ -1,0 +1,26 @@
+"""What the messages of errors call a member: its name in Python for callers there, in the API's answers that in JSON.
+
+The queue writes messages with the names of Python. The API puts in those of JSON, and a client those of Python again.
+"""
+
+import re
+
+from forq_trio.model.values import camel_names, json_name, python_name
+
+_NESTED_PYTHON = re.compile(r"(?<=: )[a-z]+(?:_[a-z]+)+")
+_NESTED_JSON = re.compile(r"(?<=: )[a-z]+(?:[A-Z][a-z]+)+")
+"""What a message about a setting says first after the setting's own name: "back_off: initial_ms must be"."""
+
+
+def in_json(message: str, path: str, *, nested: bool) -> str:
+    """The message about a path into a body, with its name in JSON. nested: of a setting, which may have members."""
+    member = path.rpartition(".")[2]
+    message = message.replace(python_name(member), member)
+    return _NESTED_PYTHON.sub(lambda name: json_name(name[0]), message, count=1) if nested else message
+
+
+def in_python(message: str, path: str, *, nested: bool) -> str:
+    """The message of a server about a path into a body, or a parameter, with its names in Python. nested: as above."""
+    for name in camel_names(path):
+        message = re.sub(rf"\b{name}\b", python_name(name), message)
+    return _NESTED_JSON.sub(lambda name: python_name(name[0]), message, count=1) if nested else message
