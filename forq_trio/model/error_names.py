@@ -5,22 +5,22 @@ The queue writes messages with the names of Python. The API puts in those of JSO
 
 import re
 
-from forq_trio.model.values import camel_names, json_name, python_name
+from forq_trio.model.values import json_name, python_name, python_names, python_path
 
-_NESTED_PYTHON = re.compile(r"(?<=: )[a-z]+(?:_[a-z]+)+")
-_NESTED_JSON = re.compile(r"(?<=: )[a-z]+(?:[A-Z][a-z]+)+")
+_NESTED_PYTHON = re.compile(r"\A(\w+: )([a-z]+(?:_[a-z]+)+)")
+_NESTED_JSON = re.compile(r"\A(\w+: )([a-z]+(?:[A-Z][a-z]+)+)")
 """What a message about a setting says first after the setting's own name: "back_off: initial_ms must be"."""
 
 
 def in_json(message: str, path: str, *, nested: bool) -> str:
     """The message about a path into a body, with its name in JSON. nested: of a setting, which may have members."""
     member = path.rpartition(".")[2]
-    message = message.replace(python_name(member), member)
-    return _NESTED_PYTHON.sub(lambda name: json_name(name[0]), message, count=1) if nested else message
+    message = message.replace(python_path(member), member)
+    return _NESTED_PYTHON.sub(lambda found: found[1] + json_name(found[2]), message) if nested else message
 
 
 def in_python(message: str, path: str, *, nested: bool) -> str:
     """The message of a server about a path into a body, or a parameter, with its names in Python. nested: as above."""
-    for name in camel_names(path):
-        message = re.sub(rf"\b{name}\b", python_name(name), message)
-    return _NESTED_JSON.sub(lambda name: python_name(name[0]), message, count=1) if nested else message
+    for name, own in python_names(path).items():
+        message = re.sub(rf"\b{name}\b", own, message)
+    return _NESTED_JSON.sub(lambda found: found[1] + python_name(found[2]), message) if nested else message

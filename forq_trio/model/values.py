@@ -41,6 +41,7 @@ def seen(kind: type[SeenT], whole: Struct, /, **others: Any) -> SeenT:
     return kind(**same, **others)
 
 
+_OTHERWISE = {"max": "max_messages"}  # of a receive: no member has another name in Python, but for its form
 _CAMEL = re.compile(r"(?<![\w-])[a-z]+(?:[A-Z][a-z0-9]*)+(?![\w-])")
 
 
@@ -55,11 +56,12 @@ def python_name(name: str) -> str:
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
 
 
-def camel_names(path: str) -> list[str]:
-    """The names in a path into a body that are others in Python."""
-    return _CAMEL.findall(path)
+def python_names(path: str) -> dict[str, str]:
+    """The names in a path into a body that are others in Python, each with that one."""
+    own = _OTHERWISE.get(path)
+    return {path: own} if own else {name: python_name(name) for name in _CAMEL.findall(path)}
 
 
 def python_path(path: str) -> str:
     """A path into a body with the names of Python: lines[1].lease_ms for lines[1].leaseMs."""
-    return _CAMEL.sub(lambda found: python_name(found[0]), path)
+    return _OTHERWISE.get(path) or _CAMEL.sub(lambda found: python_name(found[0]), path)

@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from forq_trio.model import limits
-from forq_trio.model.durations import Duration
+from forq_trio.model.durations import Duration, timedelta_of
 from forq_trio.pgq.claims import InvalidRow
 from forq_trio.pgq.statements import check_table_name
 from forq_trio.pgq.tables import TableOptions, Tables
@@ -48,9 +47,8 @@ class Consumer(Worker):
         polling_seconds = duration_ms("polling", polling) / 1_000
         if not 0.01 <= polling_seconds <= 3_600:
             raise ValueError(f"polling: 0.01 to 3,600 seconds, not {polling!r}")
-        if not (history is None or isinstance(history, timedelta)):
-            history = timedelta(milliseconds=duration_ms("history", history))
-        options = TableOptions(attempts_max, polling_seconds, history, on_invalid)
+        oldest = None if history is None else timedelta_of(history)
+        options = TableOptions(attempts_max, polling_seconds, oldest, on_invalid)
         self._tables = Tables(database_url, options)
         super().__init__(
             self._tables,

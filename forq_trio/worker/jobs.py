@@ -120,11 +120,11 @@ class Job(Generic[StateT]):
         Raises ValueError if that is later than the current end of the lease, LeaseLost if the lease was lost.
         """
         self.check()
-        seconds = ms_of(after) / 1_000
-        if not 0 <= seconds <= self.seconds_left:
-            raise ValueError(f"a deadline can only be earlier: 0 to {self.seconds_left:.3f} s, not {after!r}")
+        seconds, left = ms_of(after) / 1_000, self.seconds_left
+        if not 0 <= seconds < left + 0.001:  # a duration is rounded up
+            raise ValueError(f"a deadline can only be earlier: 0 to {left:.3f} s, not {after!r}")
         if self.lease.shorten is not None:
-            await self.lease.shorten(self, seconds)
+            await self.lease.shorten(self, min(seconds, left))
 
     def lose(self) -> None:
         """Cancel the handler, because the lease is lost; its result no longer counts."""

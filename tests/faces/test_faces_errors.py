@@ -97,6 +97,7 @@ async def test_the_same_reason_is_the_same_error(tmp_path: Path) -> None:
 
 NAMED: list[tuple[Callable[[Face], Awaitable[object]], str, str]] = [
     (lambda face: face.methods.receive("q", lease_ms=-1, wait_ms=0), "lease_ms", "lease_ms must be between"),
+    (lambda face: face.methods.receive("q", max_messages=0), "max_messages", "max_messages must be between"),
     (lambda face: face.methods.configure("q", lease_ms=-1), "lease_ms", "lease_ms: it must be between"),
     (lambda face: face.methods.configure("q", lease_ms="1"), "lease_ms", "lease_ms"),
     (

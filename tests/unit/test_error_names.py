@@ -15,6 +15,7 @@ from forq_trio.model.values import python_path
         ("filter.minAgeMs", "filter.min_age_ms"),
         ("X-Forq-Receipt", "X-Forq-Receipt"),
         ("queue", "queue"),
+        ("max", "max_messages"),
         ("A-myName", "A-myName"),
     ],
 )
