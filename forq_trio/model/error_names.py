@@ -7,6 +7,7 @@ import re
 
 from forq_trio.model.values import json_name, python_name, python_names, python_path
 
+_WORD = re.compile(r"\w+")
 _NESTED_PYTHON = re.compile(r"\A(\w+: )([a-z]+(?:_[a-z]+)+)")
 _NESTED_JSON = re.compile(r"\A(\w+: )([a-z]+(?:[A-Z][a-z]+)+)")
 """What a message about a setting says first after the setting's own name: "back_off: initial_ms must be"."""
@@ -21,6 +22,6 @@ def in_json(message: str, path: str, *, nested: bool) -> str:
 
 def in_python(message: str, path: str, *, nested: bool) -> str:
     """The message of a server about a path into a body, or a parameter, with its names in Python. nested: as above."""
-    for name, own in python_names(path).items():
-        message = re.sub(rf"\b{name}\b", own, message)
+    names = python_names(path)
+    message = _WORD.sub(lambda word: names.get(word[0], word[0]), message)
     return _NESTED_JSON.sub(lambda found: found[1] + python_name(found[2]), message) if nested else message

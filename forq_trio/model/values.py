@@ -42,7 +42,7 @@ def seen(kind: type[SeenT], whole: Struct, /, **others: Any) -> SeenT:
 
 
 _OTHERWISE = {"max": "max_messages"}  # of a receive: no member has another name in Python, but for its form
-_CAMEL = re.compile(r"(?<![\w-])[a-z]+(?:[A-Z][a-z0-9]*)+(?![\w-])")
+_CAMEL = re.compile(r"(?<![\w-])[a-z]++(?:[A-Z][a-z0-9]*+)++(?![\w-])")
 
 
 def json_name(name: str) -> str:
