@@ -112,6 +112,8 @@ def test_where_the_secret_of_the_environment_is_wrong_the_refusal_names_the_vari
         client.queues()
     with ForqClient(url, "wrong") as client, pytest.raises(WrongKey, match=r"says the server at \S+$"):
         client.queues()
+    with ForqClient(url, SECRET) as client:
+        client.queues()  # five wrong keys in a row would lock this address out
 
 
 @pytest.mark.parametrize("client", CLIENTS)
