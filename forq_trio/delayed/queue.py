@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Generic, Self, TypedDict, TypeVar, Unpack
+from typing import Generic, TypedDict, TypeVar, Unpack
 
 import anyio
 
@@ -33,6 +33,7 @@ from forq_trio.model.queues.setting_values import Order
 from forq_trio.model.queues.settings import SettingsOptions
 
 T = TypeVar("T")
+PayloadT = TypeVar("PayloadT")
 R = TypeVar("R")
 
 logger = logging.getLogger("forq_trio.delayed")
@@ -97,9 +98,7 @@ class DelayedQueue(Generic[T]):
         self.source = source
         self.clock: Clock = clock or SystemClock()
         self._serializer: Serializer[T] = serializer or serializer_of(payload_type)
-        self._lease_ms = check_range(
-            "acquire_timeout in ms", ms_of(acquire_timeout), 1, limits.LEASE_MS_MAX
-        )
+        self._lease_ms = check_range("acquire_timeout in ms", ms_of(acquire_timeout), 1, limits.LEASE_MS_MAX)
         most = limits.MAX_ATTEMPTS_MAX
         self._deliveries_max = check_range(
             "deliveries_max", most if deliveries_max is None else deliveries_max, 1, most
@@ -107,12 +106,15 @@ class DelayedQueue(Generic[T]):
         self._retry_seconds = retry_seconds
         self._on_set_aside = on_set_aside
 
-    @classmethod
+    @staticmethod
     async def create(
-        cls, source: KeyedSource, name: str, payload_type: type[T], **options: Unpack[DelayedOptions[T]]
-    ) -> Self:
+        source: KeyedSource,
+        name: str,
+        payload_type: type[PayloadT],
+        **options: Unpack[DelayedOptions[PayloadT]],
+    ) -> "DelayedQueue[PayloadT]":
         """Make a queue and set it up. options: those of the class."""
-        queue = cls(source, name, payload_type, **options)
+        queue = DelayedQueue(source, name, payload_type, **options)
         await queue.set_up()
         return queue
 

@@ -6,7 +6,7 @@ were offered at earlier intervals. For that neither node nor server has to remem
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
@@ -35,7 +35,7 @@ Generate = Callable[[datetime], Sequence[CronMessage[T]]]
 class Tasks(Protocol):
     """A trio nursery, or a task group of anyio."""
 
-    def start_soon(self, function: Callable[..., Awaitable[Any]], /, *arguments: Any) -> Any: ...
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], /, *arguments: Any) -> Any: ...
 
 
 class CronHandle:

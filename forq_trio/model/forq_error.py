@@ -39,7 +39,9 @@ class ForqError(Exception):
     # servers send the message to callers; otherwise it is for the log, and callers get the sentence of the class
     message_for_callers: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Reason]] = {}  # the reasons of members that have their own
-    nested: ClassVar[bool] = False  # whether a member at fault may have members, of which the message names one
+    nested: ClassVar[bool] = (
+        False  # whether a member at fault may have members, of which the message names one
+    )
 
     def __init_subclass__(
         cls,

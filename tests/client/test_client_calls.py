@@ -234,7 +234,9 @@ def test_one_refused_message_raises(call: Call, queue: str):
         "bad_request.body.processAfter.in_past",
         "process_after",
     )
-    assert re.fullmatch(r"process_after lies \d+ ms in the past; at most 10000 are allowed", str(caught.value))
+    assert re.fullmatch(
+        r"process_after lies \d+ ms in the past; at most 10000 are allowed", str(caught.value)
+    )
     with pytest.raises(ForqError) as caught:
         call("produce", f"{queue}-dlq", "a")
     assert caught.value.code == "bad_request.queue.produce_to_dlq"

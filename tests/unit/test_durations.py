@@ -73,8 +73,8 @@ def test_a_program_gives_a_duration_in_seconds_as_text_or_as_a_timedelta(given, 
 
 
 def test_a_timedelta_of_a_program_stays_as_exact_as_it_is() -> None:
-    for given in (timedelta(microseconds=1), timedelta.max):
-        assert timedelta_of(given) == given
+    for exact in (timedelta(microseconds=1), timedelta.max):
+        assert timedelta_of(exact) == exact
     assert timedelta_of("1 h") == timedelta_of(3_600) == timedelta(hours=1)
 
 

@@ -25,7 +25,11 @@ def test_a_path_has_the_names_of_python(path: str, in_python: str) -> None:
 
 def test_an_error_has_both_names_and_tells_that_of_python() -> None:
     error = OutOfRange("lease_ms must be between 0 and 9, not 10", field="leaseMs")
-    assert (error.field, error.member, error.code) == ("lease_ms", "leaseMs", "bad_request.leaseMs.out_of_range")
+    assert (error.field, error.member, error.code) == (
+        "lease_ms",
+        "leaseMs",
+        "bad_request.leaseMs.out_of_range",
+    )
     assert str(error) == "lease_ms must be between 0 and 9, not 10"
     assert error.api_message == "leaseMs must be between 0 and 9, not 10"
     assert CallerError("no").api_message == "no"
@@ -59,7 +63,10 @@ def test_a_client_tells_the_names_of_python() -> None:
     error = error_of("bad_request.body.invalid", field="$.messages[0].delayMs", message=words)
     assert str(error) == "messages[0].delay_ms must be an integer, not text"
     assert error.field == "messages[0].delay_ms"
-    assert str(error_of("bad_request.body.invalid", message="the body is not JSON: aB")) == "the body is not JSON: aB"
+    assert (
+        str(error_of("bad_request.body.invalid", message="the body is not JSON: aB"))
+        == "the body is not JSON: aB"
+    )
 
 
 def test_a_setting_that_is_given_as_a_dict_has_the_names_of_python() -> None:

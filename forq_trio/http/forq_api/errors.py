@@ -72,12 +72,7 @@ def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozens
     name = error.member.rpartition(".")[2]
     field = name if outside is None or name in outside else f"$.{error.member}"
     place = error.place if isinstance(error, errors.InvalidCron) else None
-    return Refused(
-        reason,
-        error.api_message,
-        field=field,
-        place=None if place is None else PlaceView(*place),
-    )
+    return Refused(reason, error.api_message, field=field, place=None if place is None else PlaceView(*place))
 
 
 def _http_refusal(error: HttpError, request: Request) -> Refused:

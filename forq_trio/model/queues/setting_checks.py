@@ -1,7 +1,5 @@
 """Reads and checks changes of a queue's settings."""
 
-from typing import Any
-
 import msgspec
 from msgspec import UNSET
 

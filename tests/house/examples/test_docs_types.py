@@ -18,7 +18,9 @@ from support.needs import lacks
 from .test_docs_programs import FILE, PROGRAM
 
 ROOT = Path(__file__).parents[3]
-UNTYPED = re.compile(r"^(?:from|import) (?:boto3|celery|deltalake|django|prometheus_client|pyspark)", re.MULTILINE)
+UNTYPED = re.compile(
+    r"^(?:from|import) (?:boto3|celery|deltalake|django|prometheus_client|pyspark)", re.MULTILINE
+)
 """Libraries that say nothing of their types, or not all: what comes from them is not known."""
 RELAXED = (
     "# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false,"
@@ -86,7 +88,6 @@ async def send() -> None:
 """What no program of the documents shows: both sources wherever one is taken, and handlers as functions."""
 
 WRONG = """
-import anyio
 from forq_trio import ForqClient
 from forq_trio.delayed import DelayedQueue
 from forq_trio.worker import Worker
@@ -172,5 +173,7 @@ def test_pyright_finds_no_mistake(folder: Path) -> None:
         lacks("types of programs", "pyright (pip install pyright && pyright --version; it needs Node.js)")
     ran = run(folder, "pyright", "--outputjson", "--pythonpath", sys.executable)
     found = json.loads(ran.stdout)["generalDiagnostics"]
-    places = [(Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["message"]) for each in found]
+    places = [
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["message"]) for each in found
+    ]
     assert told(places) == []
