@@ -153,7 +153,7 @@ def _bytes_of(message: NewMessage) -> int:
 
 def _refuse_line(index: int, error: CallerError) -> NoReturn:
     """Raise the error of a message as an error of its page. index: of the message."""
-    field = f"lines[{index}]" if error.field is None else f"lines[{index}].{error.field}"
+    field = f"lines[{index}]" if error.member is None else f"lines[{index}].{error.member}"
     raise type(error)(error.message, field=field, code=error.code) from None
 
 

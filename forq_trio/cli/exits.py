@@ -118,9 +118,9 @@ def explain(problem: Exception) -> tuple[list[str], int]:
 
 
 def in_words(problem: "ForqError") -> str:
-    """The error in words, with its code and the part of the request to blame."""
-    blamed = "" if problem.field is None else f" at {problem.field}"
-    return f"{problem} ({problem.code}{blamed})"
+    """The error in words, with its code and the part of the request to blame, both by the names of the API."""
+    blamed = "" if problem.member is None else f" at {problem.member}"
+    return f"{problem.api_message} ({problem.code}{blamed})"
 
 
 @contextmanager

@@ -241,7 +241,7 @@ def _each(names: tuple[str, ...], do: Callable[[str], DoneT], words: Callable[[s
         try:
             echo(words(name, do(name)))
         except CallerError as problem:
-            echo(f"forq: {name}: {problem} ({problem.code})", err=True)
+            echo(f"forq: {name}: {problem.api_message} ({problem.code})", err=True)
             code = explain(problem)[1]
     return code
 

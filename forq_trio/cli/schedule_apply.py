@@ -153,7 +153,7 @@ def _check(client: "ForqClient", file: Path, changes: list[Change]) -> None:
             if isinstance(problem, Forbidden):
                 raise
             place = caret_lines(change.wanted.cron or "", problem) if isinstance(problem, InvalidCron) else ()
-            problems.append("\n".join((f"{change.name}: {problem}", *place)))
+            problems.append("\n".join((f"{change.name}: {problem.api_message}", *place)))
     if problems:
         raise BadFile(file, problems)
 
@@ -169,7 +169,7 @@ def _do(client: "ForqClient", change: Change) -> ForqError | None:
         echo(f"forq: whether {change.name} is done is not known; apply again", err=True)
         raise
     except ForqError as problem:
-        echo(f"forq: {change.name}: {problem} ({problem.code})", err=True)
+        echo(f"forq: {change.name}: {problem.api_message} ({problem.code})", err=True)
         return problem
     return None
 
@@ -211,5 +211,5 @@ def _as_json(change: Change, *, done: bool, problem: ForqError | None) -> dict[s
         "members": {member: list(values) for member, values in change.members.items()},
         "done": done,
         "code": None if problem is None else problem.code,
-        "message": None if problem is None else problem.message,
+        "message": None if problem is None else problem.api_message,
     }

@@ -46,7 +46,9 @@ def read_schedules(path: Path) -> dict[str, NewSchedule]:
     for name, members in found.items():
         try:
             schedules[name] = _schedule(name, members)
-        except (ValueError, CallerError) as problem:  # msgspec's are ValueErrors
+        except CallerError as problem:
+            problems.append(f"{name}: {problem.api_message}")
+        except ValueError as problem:  # of msgspec, too
             problems.append(f"{name}: {str(problem).replace('`$.', '`')}")
     if problems:
         raise BadFile(path, problems)

@@ -224,7 +224,7 @@ def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
 
 def _print_summary(sending: _Sending) -> None:
     rejected = [
-        {"line": number, "code": error.code, "field": error.field, "message": error.message}
+        {"line": number, "code": error.code, "field": error.member, "message": error.api_message}
         for number, error in sorted(sending.rejected, key=itemgetter(0))
     ]
     unknown = sending.under_way and {"from": sending.under_way[0], "to": sending.under_way[1]}
@@ -242,7 +242,7 @@ def _print_summary(sending: _Sending) -> None:
 
 def _tell_rejected(rejected: list[tuple[int, ForqError]]) -> None:
     for number, error in sorted(rejected, key=itemgetter(0))[:_REJECTIONS_SHOWN_MAX]:
-        echo(f"forq: line {number} was not sent: {error} ({error.code})", err=True)
+        echo(f"forq: line {number} was not sent: {error.api_message} ({error.code})", err=True)
     if len(rejected) > _REJECTIONS_SHOWN_MAX:
         echo(f"forq: … {counted(len(rejected), 'line')} in all were not sent", err=True)
 

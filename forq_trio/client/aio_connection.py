@@ -53,6 +53,7 @@ class AsyncConnection(CommandMethods):
         self._url = server_url(url)
         self._advice = advice(url)
         self._secret = server_secret(secret)
+        self._secret_variable = secret.value if isinstance(secret, FromEnvironment) else ""
         self._retry_seconds = retry_seconds
         self._transport: AsyncTransport = AsyncPool(self._url) if transport is None else transport
         self._acks = SharedAcks()
@@ -133,7 +134,9 @@ class AsyncConnection(CommandMethods):
                 delay = retries.after_answer(answer)
                 if delay is None:
                     if not answer.is_success:
-                        raise protocol.refusal(answer, self._url, has_secret=bool(self._secret))
+                        raise protocol.refusal(
+                            answer, self._url, has_secret=bool(self._secret), variable=self._secret_variable
+                        )
                     return answer
             await self._pause(delay)
 

@@ -3,14 +3,14 @@
 `sync_queues.py` is generated from this file by script/blocking_client.py.
 """
 
-from typing import Any, Literal, Unpack, cast
+from typing import Literal, Unpack
 
 from forq_trio.client import configurations, protocol
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.model.queues import endpoints as queue_api
 from forq_trio.model.queues.bodies import QueueConfiguration, QueueHealth, QueueInfo, QueuesQuery
 from forq_trio.model.queues.methods import QueueMethods
-from forq_trio.model.queues.settings import QueueTable, SettingsChange, SettingsOptions
+from forq_trio.model.queues.settings import QueueTable, SettingsOptions, change_of
 
 
 class AsyncQueueClient(QueueMethods, AsyncConnection):
@@ -35,8 +35,7 @@ class AsyncQueueClient(QueueMethods, AsyncConnection):
         return configurations.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
-        change = SettingsChange(**cast("Any", changes))
-        answer = await self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
+        answer = await self._exchange(queue_api.CHANGE_SETTINGS, change_of(changes), queue=queue)
         return configurations.read_configuration(answer)
 
     async def reset_settings(self, queue: str) -> None:

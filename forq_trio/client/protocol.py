@@ -231,10 +231,11 @@ def check_readable(answer: HttpAnswer) -> None:
         raise unreadable(ValueError(f"it is encoded as {coding}"))
 
 
-def refusal(answer: HttpAnswer, url: str, *, has_secret: bool = True) -> ForqError:
+def refusal(answer: HttpAnswer, url: str, *, has_secret: bool = True, variable: str = "") -> ForqError:
     """The error for an answer of the server at `url` that is no success.
 
-    has_secret: False if the request had no key that might be wrong.
+    has_secret: False if the request had no key that might be wrong. variable: where the program has its key from; "" if
+    the program names it.
     """
     try:
         error = msgspec.json.decode(answer.content, type=ErrorView)
@@ -253,7 +254,8 @@ def refusal(answer: HttpAnswer, url: str, *, has_secret: bool = True) -> ForqErr
         locked = "locked out" if seconds is None else f"locked out for {seconds} s"
         return TooManyWrongKeys(f"too many wrong keys came from this address, which is {locked} by {server}")
     if isinstance(found, WrongKey):
-        return WrongKey(f"{found.message}, says {server}", code=found.code)
+        source = variable and f"; its client has the key of {variable}"
+        return WrongKey(f"{found.message}, says {server}{source}", code=found.code)
     return found
 
 

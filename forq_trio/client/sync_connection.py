@@ -52,6 +52,7 @@ class Connection:
         self._url = server_url(url)
         self._advice = advice(url)
         self._secret = server_secret(secret)
+        self._secret_variable = secret.value if isinstance(secret, FromEnvironment) else ""
         self._retry_seconds = retry_seconds
         self._transport: Transport = Pool(self._url) if transport is None else transport
         self._acks = SharedAcks()
@@ -132,7 +133,9 @@ class Connection:
                 delay = retries.after_answer(answer)
                 if delay is None:
                     if not answer.is_success:
-                        raise protocol.refusal(answer, self._url, has_secret=bool(self._secret))
+                        raise protocol.refusal(
+                            answer, self._url, has_secret=bool(self._secret), variable=self._secret_variable
+                        )
                     return answer
             self._pause(delay)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from forq_trio.model.durations import Duration
 
 T = TypeVar("T")
 
@@ -26,11 +28,11 @@ class AckEnvelope(Generic[T]):
     timestamp: datetime  # when it was polled, by the server's clock, or read, by the queue's
     source: str  # the name of the queue
     _acknowledge: Callable[[], Awaitable[None]] = field(repr=False, compare=False)
-    _retry: Callable[[timedelta, str | None], Awaitable[bool]] | None = field(
+    _retry: Callable[[Duration, str | None], Awaitable[bool]] | None = field(
         default=None, repr=False, compare=False
     )
 
-    async def retry(self, delay: timedelta, reason: str | None = None) -> bool:
+    async def retry(self, delay: Duration, reason: str | None = None) -> bool:
         """Deliver the message again after a delay of 0 to 30 days, unless it was updated since; then the update is
         delivered.
 

@@ -2,23 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from forq_trio.delayed.cron import MILLISECOND, epoch_ms
+from forq_trio.delayed.cron import epoch_ms
 from forq_trio.model import limits
 from forq_trio.model.checks import check_content
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import CallerError, ForqError, ProcessAfterInPast
 from forq_trio.model.keys.checks import check_key
 from forq_trio.model.keys.types import Mode, Offering, Outcome
 
 T = TypeVar("T")
 
-Due = datetime | timedelta | None
-"""When a message is due: a time with a time zone, a delay from now, or None for at once. Fractions of a ms are dropped.
+Due = datetime | Duration | None
+"""When a message is due: a time with a time zone; or from now on a timedelta, a text as "5 min", or seconds; None: at
+once.
 """
 
 
@@ -50,12 +52,14 @@ class OfferedMessage(Generic[T]):
 def offering(key: str, kind: str, content: str, due: Due, mode: Mode, now_ms: int) -> Offering:
     """Make an offer. A due time in the past becomes "at once", because a server refuses it as a likely mistake.
 
-    Raises ValueError for a time without a time zone.
+    Raises ValueError for a time without a time zone, TypeError and ValueError for what is no duration.
     """
-    at_ms = None if due is None or isinstance(due, timedelta) else epoch_ms(due)
-    delay_ms = due // MILLISECOND if isinstance(due, timedelta) and due > timedelta(0) else None
+    at_ms = epoch_ms(due) if isinstance(due, datetime) else None
+    delay_ms = None if due is None or isinstance(due, datetime) else ms_of(due)
     if at_ms is not None and at_ms <= now_ms:
         at_ms = None
+    if delay_ms is not None and delay_ms <= 0:
+        delay_ms = None
     return Offering(key=key, kind=kind, content=content, mode=mode, process_after=at_ms, delay_ms=delay_ms)
 
 

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, TypedDict, TypeVar, Unpack
 
 import anyio
 
-from forq_trio.delayed.cron import MILLISECOND, of_epoch_ms
+from forq_trio.delayed.cron import of_epoch_ms
 from forq_trio.delayed.envelope import AckEnvelope, BatchEnvelope, DeliveryType
 from forq_trio.delayed.offers import Due, OfferedMessage, Scheduled, at_once, offering, parts, refusal
 from forq_trio.delayed.payloads import Serializer, UnreadablePayload, check_kind_of_queue, serializer_of
@@ -24,6 +24,7 @@ from forq_trio.delayed.source import KeyedSource
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range, storable_reason
 from forq_trio.model.clock import Clock, SystemClock
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import CallerError, ForqError, QueueNotFound
 from forq_trio.model.keys.checks import check_phrase
 from forq_trio.model.keys.types import Mode, Offered, Offering, Outcome
@@ -32,6 +33,7 @@ from forq_trio.model.queues.setting_values import Order
 from forq_trio.model.queues.settings import SettingsOptions
 
 T = TypeVar("T")
+PayloadT = TypeVar("PayloadT")
 R = TypeVar("R")
 
 logger = logging.getLogger("forq_trio.delayed")
@@ -50,6 +52,18 @@ class UnreadMessage:
     content: str
     reason: str  # why
     source: str
+
+
+class DelayedOptions(TypedDict, Generic[T], total=False):
+    """The options of `DelayedQueue`, as `create` takes them."""
+
+    kind: str | None
+    serializer: Serializer[T] | None
+    acquire_timeout: Duration
+    deliveries_max: int | None
+    retry_seconds: float
+    clock: Clock | None
+    on_set_aside: Callable[[UnreadMessage], None]
 
 
 class DelayedQueue(Generic[T]):
@@ -73,7 +87,7 @@ class DelayedQueue(Generic[T]):
         *,
         kind: str | None = None,
         serializer: Serializer[T] | None = None,
-        acquire_timeout: timedelta = ACQUIRE_TIMEOUT,
+        acquire_timeout: Duration = ACQUIRE_TIMEOUT,
         deliveries_max: int | None = None,
         retry_seconds: float = RETRY_SECONDS,
         clock: Clock | None = None,
@@ -84,9 +98,7 @@ class DelayedQueue(Generic[T]):
         self.source = source
         self.clock: Clock = clock or SystemClock()
         self._serializer: Serializer[T] = serializer or serializer_of(payload_type)
-        self._lease_ms = check_range(
-            "acquire_timeout in ms", acquire_timeout // MILLISECOND, 1, limits.LEASE_MS_MAX
-        )
+        self._lease_ms = check_range("acquire_timeout in ms", ms_of(acquire_timeout), 1, limits.LEASE_MS_MAX)
         most = limits.MAX_ATTEMPTS_MAX
         self._deliveries_max = check_range(
             "deliveries_max", most if deliveries_max is None else deliveries_max, 1, most
@@ -94,10 +106,15 @@ class DelayedQueue(Generic[T]):
         self._retry_seconds = retry_seconds
         self._on_set_aside = on_set_aside
 
-    @classmethod
-    async def create(cls, source: KeyedSource, name: str, payload_type: type[T], **options: Any) -> Self:
+    @staticmethod
+    async def create(
+        source: KeyedSource,
+        name: str,
+        payload_type: type[PayloadT],
+        **options: Unpack[DelayedOptions[PayloadT]],
+    ) -> "DelayedQueue[PayloadT]":
         """Make a queue and set it up. options: those of the class."""
-        queue = cls(source, name, payload_type, **options)
+        queue = DelayedQueue(source, name, payload_type, **options)
         await queue.set_up()
         return queue
 
@@ -342,9 +359,8 @@ class DelayedQueue(Generic[T]):
             part = receipts[start : start + limits.RECEIPTS_BATCH_MAX]
             await self._try(partial(self.source.ack, self.name, part))
 
-    async def _retry(self, receipt: str, delay: timedelta, reason: str | None) -> bool:
-        delay_ms = delay // MILLISECOND
-        call = partial(self.source.nack, self.name, [receipt], delay_ms=delay_ms, reason=reason)
+    async def _retry(self, receipt: str, delay: Duration, reason: str | None) -> bool:
+        call = partial(self.source.nack, self.name, [receipt], delay_ms=ms_of(delay), reason=reason)
         (result,) = await self._try(call)
         return result.ok
 

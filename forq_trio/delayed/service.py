@@ -6,7 +6,7 @@ were offered at earlier intervals. For that neither node nor server has to remem
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,6 +17,7 @@ from forq_trio.delayed import cron
 from forq_trio.delayed.cron import CronConfigHash, CronDailySchedule, CronMessage
 from forq_trio.delayed.offers import Scheduled
 from forq_trio.delayed.queue import DelayedQueue
+from forq_trio.model.durations import Duration, timedelta_of
 from forq_trio.model.errors import MessageInFlight, MessageNotFound
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ Generate = Callable[[datetime], Sequence[CronMessage[T]]]
 class Tasks(Protocol):
     """A trio nursery, or a task group of anyio."""
 
-    def start_soon(self, function: Callable[..., Any], *arguments: Any) -> Any: ...
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], /, *arguments: Any) -> Any: ...
 
 
 class CronHandle:
@@ -96,7 +97,7 @@ class CronService(Generic[T]):
         tasks: Tasks,
         config_hash: CronConfigHash,
         key_prefix: str,
-        interval: timedelta,
+        interval: Duration,
         generate: Generate[T],
     ) -> CronHandle:
         """Install what `generate` returns, now and at each interval, in a task of `tasks` until the handle is closed.
@@ -106,7 +107,8 @@ class CronService(Generic[T]):
         interval of 0 or less.
         """
         cron.check_prefix(key_prefix)
-        if interval <= timedelta(0):
+        every = timedelta_of(interval)
+        if every <= timedelta(0):
             raise ValueError(f"the interval is more than 0, not {interval}")
 
         async def run_once() -> None:
@@ -114,12 +116,12 @@ class CronService(Generic[T]):
                 await self.install_tick(config_hash, key_prefix, generate(self._now()))
             except Exception:
                 logger.exception(
-                    "a run of the schedule %s failed; the next one comes in %s", key_prefix, interval
+                    "a run of the schedule %s failed; the next one comes in %s", key_prefix, every
                 )
 
         await run_once()
         handle = CronHandle()
-        tasks.start_soon(handle._run, run_once, interval)
+        tasks.start_soon(handle._run, run_once, every)
         return handle
 
     async def install_daily_schedule(
@@ -135,15 +137,16 @@ class CronService(Generic[T]):
         )
 
     async def install_periodic_tick(
-        self, tasks: Tasks, key_prefix: str, period: timedelta, generate: Callable[[datetime], T]
+        self, tasks: Tasks, key_prefix: str, period: Duration, generate: Callable[[datetime], T]
     ) -> CronHandle:
         """Install a message for each multiple of `period` since 1970. generate: the payload of a tick, in UTC."""
+        every = timedelta_of(period)
         return await self.install(
             tasks,
-            CronConfigHash.of_periodic(period),
+            CronConfigHash.of_periodic(every),
             key_prefix,
-            cron.periodic_interval(period),
-            _messages(lambda now: cron.periodic_times(now, period), generate),
+            cron.periodic_interval(every),
+            _messages(lambda now: cron.periodic_times(now, every), generate),
         )
 
     def _now(self) -> datetime:
@@ -155,7 +158,7 @@ class CronService(Generic[T]):
         while True:
             page = await self._queue.pending(f"{key_prefix}/", after)
             for message in page.messages:
-                found = None if message.keyed is None else cron.hash_of_key(message.keyed.key, key_prefix)
+                found = None if message.key is None else cron.hash_of_key(message.key, key_prefix)
                 if found is not None and wanted(found) and not message.attempts:
                     with suppress(MessageInFlight, MessageNotFound):
                         await self._queue.cancel(message.id)

@@ -91,7 +91,7 @@ class Shop:
             key=f"customer/{order.customer}",
             mode="debounce",
             delay=QUIET_SECONDS,
-            max_wait_ms=LATEST_MS,
+            max_wait=LATEST_MS / 1_000,
         )
 
     async def charge(self, order: ShopOrder, job: Job) -> None:

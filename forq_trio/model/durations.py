@@ -152,3 +152,8 @@ def prepared(text: str, sentence: str) -> str:
     if not text or len(text) > TEXT_LENGTH_MAX or not text.isascii():
         raise ValueError(sentence)
     return DECIMAL_COMMA.sub(".", _SEPARATED.sub("", text))
+
+
+def timedelta_of(duration: Duration) -> timedelta:
+    """The duration as a timedelta. Raises TypeError and ValueError."""
+    return duration if isinstance(duration, timedelta) else timedelta(milliseconds=ms_of(duration))

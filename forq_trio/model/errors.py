@@ -17,6 +17,7 @@ from forq_trio.model.consumers.errors import LeaseOutOfOrder as LeaseOutOfOrder
 from forq_trio.model.consumers.errors import LeasesFull as LeasesFull
 from forq_trio.model.consumers.errors import OtherLease as OtherLease
 from forq_trio.model.declared import ValueKind
+from forq_trio.model.error_names import in_python
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
@@ -56,12 +57,20 @@ class ContentTooLarge(
     """The content is longer than 256 KiB of UTF-8"""
 
 
-class ProcessAfterInPast(CallerError, code="bad_request.body.processAfter.in_past"):
-    """processAfter lies more than 10 seconds in the past"""
+class ProcessAfterInPast(
+    CallerError,
+    code="bad_request.body.processAfter.in_past",
+    means="processAfter lies more than 10 seconds in the past.",
+):
+    """The due time, process_after, lies more than 10 seconds in the past"""
 
 
-class ProcessAfterTooFar(CallerError, code="bad_request.body.processAfter.too_far"):
-    """processAfter lies more than 366 days ahead"""
+class ProcessAfterTooFar(
+    CallerError,
+    code="bad_request.body.processAfter.too_far",
+    means="processAfter lies more than 366 days ahead.",
+):
+    """The due time, process_after, lies more than 366 days ahead"""
 
 
 class UnknownMember(InvalidRequest, code="bad_request.body.unknown_field"):
@@ -173,6 +182,7 @@ class InvalidSetting(CallerError):
     # queue_settings declares the members: a client that configures no queues need not import it.
 
     code = InvalidRequest.code
+    nested = True
 
 
 class InvalidToken(
@@ -431,7 +441,12 @@ def error_of(code: str, *, field: str | None = None, message: str | None = None)
     message: what is wrong, in the server's words.
     """
     kind = KINDS.get(code) or _family(code.split("."))
-    return kind(message, field=None if field is None else field.removeprefix("$."), code=code)
+    if field is None:
+        return kind(message, code=code)
+    member = field.removeprefix("$.")
+    if message is not None:
+        message = in_python(message, member, nested=kind.nested)
+    return kind(message, field=member, code=code)
 
 
 def _family(words: list[str]) -> type[ForqError]:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
 
+from forq_trio.model.error_names import in_json
+from forq_trio.model.values import python_path
+
 
 class Reason(NamedTuple):
     """The reason of a refusal.
@@ -27,8 +30,8 @@ KINDS: "dict[str, type[ForqError]]" = {}
 class ForqError(Exception):
     """Base of every error that this package raises on purpose. Without a message, the docstring is the message.
 
-    field: the member of the request that is wrong, by its name in JSON, None for the whole; message: the reason as a
-    sentence.
+    field: the argument that is wrong, by its name in Python, or a path into it; None for the whole. member: the same by
+    its name in JSON. message: the reason as a sentence.
     """
 
     code: str = "forq.error"  # Forq's word for the reason
@@ -36,6 +39,9 @@ class ForqError(Exception):
     # servers send the message to callers; otherwise it is for the log, and callers get the sentence of the class
     message_for_callers: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Reason]] = {}  # the reasons of members that have their own
+    nested: ClassVar[bool] = (
+        False  # whether a member at fault may have members, of which the message names one
+    )
 
     def __init_subclass__(
         cls,
@@ -83,14 +89,21 @@ class ForqError(Exception):
     def __init__(
         self, message: str | None = None, *, field: str | None = None, code: str | None = None
     ) -> None:
+        """field: by its name in JSON."""
         if message is None:
             sentence = self.sentence()
             message = sentence[:1].lower() + sentence[1:]
         self.message = message
         super().__init__(message)
-        self.field = field
+        self.member = field
+        self.field = None if field is None else python_path(field)
         own = self.members.get(field or "")
         self.code = code or (type(self).code if own is None else own.code)
+
+    @property
+    def api_message(self) -> str:
+        """The message with the names of JSON, as the API answers it."""
+        return in_json(self.message, self.member, nested=self.nested) if self.member else self.message
 
 
 class CallerError(ForqError, status=400):

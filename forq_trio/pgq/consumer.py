@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from forq_trio.model import limits
+from forq_trio.model.durations import Duration, timedelta_of
 from forq_trio.pgq.claims import InvalidRow
 from forq_trio.pgq.statements import check_table_name
 from forq_trio.pgq.tables import TableOptions, Tables
 from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT, Worker
 from forq_trio.worker.lifespan import Lifespan
+from forq_trio.worker.send_options import duration_ms
 from forq_trio.worker.source import Source
 
 
@@ -19,7 +20,7 @@ class Consumer(Worker):
     `@consumer.on("Orders/1")` takes what `Worker.on` takes; the queue is the name of a table. `send` publishes.
 
     database_url: postgresql://… attempts_max: after this many deliveries a failure is final; 0: never. polling: after
-    how many seconds an empty table is checked again, if nothing wakes the consumer. history: the consumer ignores
+    how long an empty table is checked again, if nothing wakes the consumer. history: the consumer ignores
     messages that are older than this. on_invalid: called for each row that is not a message, after it was discarded.
     The other options are those of `Worker`.
 
@@ -32,8 +33,8 @@ class Consumer(Worker):
         database_url: str,
         *,
         attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
-        polling: float = limits.PGQ_POLLING_SECONDS_DEFAULT,
-        history: timedelta | None = None,
+        polling: Duration = limits.PGQ_POLLING_SECONDS_DEFAULT,
+        history: Duration | None = None,
         on_invalid: Callable[[InvalidRow], object] = lambda row: None,
         name: str | None = None,
         version: str = "",
@@ -43,9 +44,11 @@ class Consumer(Worker):
     ) -> None:
         if not 0 <= attempts_max <= limits.MAX_ATTEMPTS_MAX:
             raise ValueError(f"attempts_max: 0 to {limits.MAX_ATTEMPTS_MAX:,}, not {attempts_max!r}")
-        if not 0.01 <= polling <= 3_600:
+        polling_seconds = duration_ms("polling", polling) / 1_000
+        if not 0.01 <= polling_seconds <= 3_600:
             raise ValueError(f"polling: 0.01 to 3,600 seconds, not {polling!r}")
-        options = TableOptions(attempts_max, polling, history, on_invalid)
+        oldest = None if history is None else timedelta_of(history)
+        options = TableOptions(attempts_max, polling_seconds, oldest, on_invalid)
         self._tables = Tables(database_url, options)
         super().__init__(
             self._tables,

@@ -242,7 +242,9 @@ class Tables:
         key: str,
         content: str,
         *,
+        kind: str = "",
         mode: Mode = "createOrUpdate",
+        max_wait_ms: int | None = None,
         **options: Unpack[OfferOptions],
     ) -> Offered:
         """Raises CallerError: the tables have no keys."""

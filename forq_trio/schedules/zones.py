@@ -30,7 +30,7 @@ def zone_of(name: str) -> ZoneInfo:
         except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
             pass
     raise InvalidSchedule(
-        f"timeZone: {name[: limits.TIME_ZONE_LENGTH_MAX]!r} is not the name of a time zone such as Europe/Paris",
+        f"time_zone: {name[: limits.TIME_ZONE_LENGTH_MAX]!r} is not the name of a time zone such as Europe/Paris",
         field="timeZone",
     )
 

@@ -13,7 +13,6 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, InvalidCron
 from forq_trio.model.schedules.types import NewSchedule, Schedule
-from forq_trio.model.values import python_name
 from forq_trio.schedules.times import check_timing
 from forq_trio.schedules.zones import instant_of, local_of, zone_of
 from forq_trio.ui import attributes
@@ -143,7 +142,7 @@ def read(form: Mapping[str, str], before: Schedule | None = None) -> TypedSchedu
 
 def add_error(found: TypedSchedule, error: ForqError) -> None:
     """Note an error at the field that it is about, "" for none of them."""
-    name = python_name((getattr(error, "field", None) or "").partition(".")[0])
+    name = (getattr(error, "field", None) or "").partition(".")[0]
     if name == "schedule":
         name = "name"
     found.errors.setdefault(name if name in (*NAMES, "content") else "", sentence_of(error))

@@ -11,7 +11,6 @@ from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
 from forq_trio.model.keys.types import Mode, Offering
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.values import python_name
 from forq_trio.ui import attributes
 from forq_trio.ui.sizes import parse_count
 
@@ -95,6 +94,6 @@ def _offering(texts: Mapping[str, str], message: NewMessage, max_wait_ms: int | 
 
 def error_of(error: CallerError) -> tuple[str, str]:
     """The field of the form that an error is about, "" for none of them, and what it says as a sentence."""
-    name = python_name((error.field or "").partition(".")[0])
+    name = (error.field or "").partition(".")[0]
     name = _FIELDS.get(name, name)
     return name if name in NAMES else "", format.sentence(error.message)

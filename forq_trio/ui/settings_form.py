@@ -32,7 +32,6 @@ from forq_trio.model.queues.settings import (
     SettingsChange,
     rules_of,
 )
-from forq_trio.model.values import python_name
 from forq_trio.telemetry import words
 from forq_trio.ui.sizes import parse_count, parse_size
 
@@ -292,12 +291,12 @@ def _number(text: str) -> float:
 
 def _field_of(error: CallerError, texts: Mapping[str, str]) -> str:
     """The field of the form that an error is about; "" for none of them."""
-    name = python_name(error.field or "")
+    name = error.field or ""
     if name != "back_off":
         return name if name in NAMES else ""
     if texts["back_off"] == "list":
         return "back_off_list"
-    members = {"initialMs": "initial", "factor": "factor", "maxMs": "max", "jitter": "jitter"}
+    members = {"initial_ms": "initial", "factor": "factor", "max_ms": "max", "jitter": "jitter"}
     member = next((form for word, form in members.items() if word in error.message), "initial")
     return f"back_off_{member}"
 

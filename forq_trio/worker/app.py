@@ -2,7 +2,6 @@
 
 import importlib.util
 import logging
-import math
 import os
 import signal
 import socket
@@ -11,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import anyio
 
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.durations import exactly
+from forq_trio.model.durations import exactly, ms_of
 from forq_trio.model.errors import CallerError, ForqError, QueueNotFound, WrongKey
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.outbox.relay import check_source
@@ -33,7 +32,8 @@ from forq_trio.worker.presence import Presence
 from forq_trio.worker.program_end import raising_at_last
 from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.router import Router
-from forq_trio.worker.sending import Sender, Sent
+from forq_trio.worker.send_options import SendOptions, Sent
+from forq_trio.worker.sending import Sender
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, gives_up_at, patiently
 from forq_trio.worker.uncaught import tell_in_one_line
@@ -122,30 +122,28 @@ class Worker(Router):
         self._sender.attributes.append(function)
         return function
 
-    async def send(
-        self, queue: str, payload: Any, *, delay: float | None = None, key: str | None = None, **options: Any
-    ) -> Sent:
+    async def send(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent:
         """Send a payload to a queue; returns once it is durable.
 
         The payload is written as the queue's handler reads it, or by its own type if this worker has no handler for the
-        queue. delay: seconds until it is due. key: the message replaces the pending one of that key. options: those of
-        `produce`; with a key, those of `offer`.
+        queue. delay: until it is due, a timedelta, a text such as "5 min", or seconds. key: the message replaces the
+        pending one of that key. The other options are those of `produce`, and with a key those of `offer`; durations
+        have no `_ms` in their names: `ttl`, `deduplication_window`, `max_wait`.
 
         Raises RuntimeError if the worker is not open (`async with`, or inside a handler), TypeError or a validation
-        error for a payload that the handler would not take, and what `produce` and `offer` raise.
+        error for a payload that the handler would not take, TypeError and ValueError for what is no duration, and what
+        `produce` and `offer` raise.
         """
-        return await self._sender.send(queue, payload, delay=delay, key=key, options=options)
+        return await self._sender.send(queue, payload, options)
 
-    def send_blocking(
-        self, queue: str, payload: Any, *, delay: float | None = None, key: str | None = None, **options: Any
-    ) -> Sent:
+    def send_blocking(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent:
         """Send a payload to a queue, as `send`, from a thread: in a handler that is a plain `def`, a view, a script.
 
         Where the worker is open in this process the message goes that way. Elsewhere the first call opens a client, or
         the database, which stays open until the worker is opened or the process ends; a process that was forked
         meanwhile opens its own. Raises RuntimeError in an event loop, which it would block.
         """
-        return self._sender.send_blocking(queue, payload, delay=delay, key=key, options=options)
+        return self._sender.send_blocking(queue, payload, options)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
@@ -422,7 +420,7 @@ class Worker(Router):
 
     async def _loop(
         self,
-        handler: Handler[..., Any],
+        handler: Handler[Any, ..., Any],
         source: Source,
         calls: HandlerCalls,
         shared: SharedSlots | None,
@@ -436,12 +434,12 @@ class Worker(Router):
             Slots(options.concurrency, shared, options.weight),
             self.stats.setdefault(handler.queue, QueueStats()),
             calls,
-            lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
+            lease_ms=lease_ms if options.lease is None else ms_of(options.lease),
             bounds=bounds,
         )
 
     async def _rules(
-        self, handler: Handler[..., Any], source: Source, until: float
+        self, handler: Handler[Any, ..., Any], source: Source, until: float
     ) -> tuple[int, AttemptBounds]:
         """The queue's lease and its bounds on attempts; defaults if it is not there yet, or may not be read."""
         try:

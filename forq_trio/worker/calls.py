@@ -25,7 +25,7 @@ class HandlerCalls:
 
     def __init__(
         self,
-        handler: Handler[..., Any],
+        handler: Handler[Any, ..., Any],
         middleware: Sequence[Middleware],
         state: Any = None,
         pool: "ProcessPool | None" = None,

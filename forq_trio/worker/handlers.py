@@ -6,22 +6,24 @@ import typing
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_args
 
 from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import CallerError
-from forq_trio.model.keys.types import Offered
-from forq_trio.model.messages.types import Produced, check_queue_name
+from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, UnreadableContent, text_of
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
 from forq_trio.worker.retries import RetryOption, RetryPolicies
+from forq_trio.worker.send_options import SendOptions, Sent, duration_ms
 
+PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R")
 OnUnreadable = Literal["dead", "retry"]
@@ -31,7 +33,7 @@ CallNext = Callable[[], Awaitable[object]]
 """What a middleware awaits to go on: the next middleware, or the handler."""
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
-LEASE_SECONDS_MIN = 1.0
+LEASE_MS_MIN = 1_000
 CONCURRENCY_MAX = 1_000
 BATCH_MAX = limits.RECEIVE_BATCH_MAX
 
@@ -43,9 +45,9 @@ class WorkerSetupError(Exception):
 class SendingWorker(Protocol):
     """A Worker, as its handlers know it: what sends their messages."""
 
-    async def send(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+    async def send(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
-    def send_blocking(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
+    def send_blocking(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
 
 class HandlerOptions(Struct, frozen=True):
@@ -54,8 +56,8 @@ class HandlerOptions(Struct, frozen=True):
     concurrency: int = 10
     retry: RetryOption = None
     dead: tuple[type[Exception], ...] = ()
-    lease: float | None = None
-    timeout: float | None = None
+    lease: Duration | None = None
+    timeout: Duration | None = None
     batch: int | None = None
     where: Wanted | None = None
     weight: float = 1
@@ -63,8 +65,24 @@ class HandlerOptions(Struct, frozen=True):
     on_unreadable: OnUnreadable = "dead"
 
 
-class Handler(Generic[P, R]):
+class OnOptions(TypedDict, total=False):
+    """The options of `Router.on` but `batch`, for type checkers: with that one the handler takes lists."""
+
+    concurrency: int
+    retry: RetryOption
+    dead: type[Exception] | tuple[type[Exception], ...]
+    lease: Duration | None
+    timeout: Duration | None
+    where: Wanted | None
+    weight: float
+    pool: Pool | None
+    on_unreadable: OnUnreadable
+
+
+class Handler(Generic[PayloadT, P, R]):
     """The function of a queue, still callable as itself: `await send_email(mail, job)` in a unit test.
+
+    PayloadT: what it sends; its function takes the same, or with `batch` a list of that.
 
     takes_job: whether it has a second parameter. in_thread: whether it is a plain function. sends: None until a Worker
     has included its router. around: the lists of middleware of its routers, the outermost first.
@@ -99,13 +117,18 @@ class Handler(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
-    async def later(self, payload: Any, **options: Any) -> Produced | Offered:
+    async def later(self, payload: PayloadT, **options: Unpack[SendOptions]) -> Sent:
         """Send a message to this handler's queue; as `Worker.send`."""
         return await self._sender().send(self.queue, payload, **options)
 
-    def later_blocking(self, payload: Any, **options: Any) -> Produced | Offered:
+    def later_blocking(self, payload: PayloadT, **options: Unpack[SendOptions]) -> Sent:
         """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
         return self._sender().send_blocking(self.queue, payload, **options)
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """After how long a call is cancelled; None for no such bound."""
+        return None if self.options.timeout is None else ms_of(self.options.timeout) / 1_000
 
     def _sender(self) -> SendingWorker:
         if self.sends is None:
@@ -167,10 +190,10 @@ class Handler(Generic[P, R]):
         if options.batch is not None:
             self._check_count("batch", options.batch, BATCH_MAX)
         if options.lease is not None:
-            self._check_seconds("lease", options.lease, LEASE_SECONDS_MIN, limits.LEASE_MS_MAX / 1_000)
+            self._check_duration("lease", options.lease, LEASE_MS_MIN, limits.LEASE_MS_MAX)
         if options.timeout is not None:
-            self._check_seconds("timeout", options.timeout, 0.001, limits.LEASE_MS_MAX / 1_000)
-        self._check_seconds("weight", options.weight, 0.001, 1_000_000)
+            self._check_duration("timeout", options.timeout, 1, limits.LEASE_MS_MAX)
+        self._check_weight(options.weight)
         self._check_types("dead", options.dead)
         if options.on_unreadable not in get_args(OnUnreadable):
             raise self.refuse(f"on_unreadable: 'dead' or 'retry', not {options.on_unreadable!r}")
@@ -191,9 +214,18 @@ class Handler(Generic[P, R]):
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
             raise self.refuse(f"{name}: a whole number from 1 to {high:,}, not {value!r}")
 
-    def _check_seconds(self, name: str, value: object, low: float, high: float) -> None:
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
-            raise self.refuse(f"{name}: {low:g} to {high:,.0f}, not {value!r}")
+    def _check_duration(self, name: str, given: Duration, low_ms: int, high_ms: int) -> None:
+        try:
+            length_ms = duration_ms(name, given)
+        except (TypeError, ValueError) as error:
+            raise self.refuse(str(error)) from None
+        if not low_ms <= length_ms <= high_ms:
+            low, high = low_ms / 1_000, high_ms / 1_000
+            raise self.refuse(f"{name}: {low:g} to {high:,.0f} seconds, not {given!r}")
+
+    def _check_weight(self, given: object) -> None:
+        if not isinstance(given, (int, float)) or isinstance(given, bool) or not 0.001 <= given <= 1_000_000:
+            raise self.refuse(f"weight: 0.001 to 1,000,000, not {given!r}")
 
     def _check_types(self, name: str, types: object) -> None:
         if not isinstance(types, tuple) or not all(

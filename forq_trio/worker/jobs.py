@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.outcomes import LeaseLost, Settlement
 
@@ -156,18 +157,17 @@ class Job(Generic[StateT]):
         if self.lost:
             raise LeaseLost(self.loss_in_words())
 
-    async def set_deadline(self, seconds: float) -> None:
-        """End the lease `seconds` from now, and do not extend it again; the handler is cancelled then.
+    async def set_deadline(self, after: Duration) -> None:
+        """End the lease so long from now, and do not extend it again; the handler is cancelled then.
 
         Raises ValueError if that is later than the current end of the lease, LeaseLost if the lease was lost.
         """
         self.check()
-        if not (math.isfinite(seconds) and 0 <= seconds <= self.seconds_left):
-            raise ValueError(
-                f"a deadline can only be earlier: 0 to {self.seconds_left:.3f} s, not {seconds!r}"
-            )
+        seconds, left = ms_of(after) / 1_000, self.seconds_left
+        if not 0 <= seconds < left + 0.001:  # a duration is rounded up
+            raise ValueError(f"a deadline can only be earlier: 0 to {left:.3f} s, not {after!r}")
         if self.lease.shorten is not None:
-            await self.lease.shorten(self, seconds)
+            await self.lease.shorten(self, min(seconds, left))
 
     def loss_in_words(self) -> str:
         """What happened to the lease that was lost."""

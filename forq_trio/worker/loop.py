@@ -77,7 +77,7 @@ class QueueLoop:
 
     def __init__(
         self,
-        handler: Handler[..., Any],
+        handler: Handler[Any, ..., Any],
         source: Source,
         slots: Slots,
         stats: QueueStats,
@@ -226,7 +226,7 @@ class QueueLoop:
     async def _work(self) -> None:
         """Process claimed jobs, then sleep until there are more: it costs more to start a task than to wake one."""
         while True:
-            run = Run(self.handler.options.timeout)
+            run = Run(self.handler.timeout_seconds)
             try:
                 with run.scope:
                     await anyio.lowlevel.checkpoint_if_cancelled()  # then none of them is begun
@@ -298,7 +298,7 @@ class QueueLoop:
             return INTERRUPTED  # for the rest of a batch, too: what the handler has done is not known
         if anyio.current_time() < run.timeout_at:
             return TimeoutError("the lease was extended too late")
-        return TimeoutError(f"the handler took longer than {self.handler.options.timeout:g} s")
+        return TimeoutError(f"the handler took longer than {self.handler.timeout_seconds:g} s")
 
     def _settle(self, run: Run, result: object) -> None:
         """Settle the jobs of a call by what it returned or raised."""

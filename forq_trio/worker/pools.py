@@ -14,7 +14,7 @@ Pools: TypeAlias = Mapping[str, "ProcessPool"]
 
 
 @asynccontextmanager
-async def open_pools(handlers: Iterable[Handler[..., Any]]) -> AsyncIterator[Pools]:
+async def open_pools(handlers: Iterable[Handler[Any, ..., Any]]) -> AsyncIterator[Pools]:
     """The pools of these handlers while the body runs. Raises WorkerSetupError if a handler cannot be imported."""
     with_pool = [each for each in handlers if each.options.pool is not None]
     if not with_pool:
@@ -30,7 +30,7 @@ async def open_pools(handlers: Iterable[Handler[..., Any]]) -> AsyncIterator[Poo
         yield pools
 
 
-def refuse_in_process(handlers: Iterable[Handler[..., Any]]) -> None:
+def refuse_in_process(handlers: Iterable[Handler[Any, ..., Any]]) -> None:
     """End this process, with a line on stderr, if it is one of a pool: it imports the program, and must not run it."""
     if any(each.options.pool is not None for each in handlers):
         from forq_trio.worker.process_main import end_if_of_a_pool

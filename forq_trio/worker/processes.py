@@ -42,7 +42,7 @@ class ProcessLost(Exception):
 class HandlerProcess:
     """One process of a pool, which makes one call at a time. Its methods block."""
 
-    def __init__(self, handler: Handler[..., Any]) -> None:
+    def __init__(self, handler: Handler[Any, ..., Any]) -> None:
         """Start it. `receive` has its first answer: None if it could import the handler, else why not."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -103,7 +103,7 @@ class HandlerProcess:
 class ProcessPool:
     """The processes of one handler."""
 
-    def __init__(self, handler: Handler[..., Any]) -> None:
+    def __init__(self, handler: Handler[Any, ..., Any]) -> None:
         """Raises SystemUnsupported on Windows."""
         check_system('A handler with `pool="process"`')
         self._handler = handler

@@ -21,6 +21,7 @@ from forq_trio.model.queues.back_off import backoff_ms
 from forq_trio.model.queues.setting_values import ExponentialBackOff
 from forq_trio.worker.jobs import Job, JobAttempts
 from forq_trio.worker.outcomes import Settlement, reason_of
+from forq_trio.worker.send_options import duration_ms
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -226,12 +227,7 @@ def _is_longer(policy: _Policy, than_ms: int) -> bool:
 
 
 def _delay_ms(name: str, given: Duration, low: int = 0, high: int = limits.NACK_DELAY_MS_MAX) -> int:
-    try:
-        delay_ms = ms_of(given)
-    except ValueError as error:
-        raise ValueError(f"{name}: {given!r}: {error}") from None
-    except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
+    delay_ms = duration_ms(name, given)
     if not low <= delay_ms <= high:
         raise ValueError(f"{name}: {low / 1_000:g} to {high / 1_000:,.0f} seconds, not {given!r}")
     return delay_ms

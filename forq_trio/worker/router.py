@@ -2,14 +2,16 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
+from forq_trio.model.durations import Duration
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.where import Wanted
 from forq_trio.worker.handlers import (
     Handler,
     HandlerOptions,
     Middleware,
+    OnOptions,
     OnUnreadable,
     Pool,
     SendingWorker,
@@ -17,6 +19,7 @@ from forq_trio.worker.handlers import (
 )
 from forq_trio.worker.retries import RetryOption
 
+PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,9 +31,23 @@ class Router:
     """
 
     def __init__(self) -> None:
-        self.handlers: dict[str, Handler[..., Any]] = {}  # by queue
+        self.handlers: dict[str, Handler[Any, ..., Any]] = {}  # by queue
         self._middleware: list[Middleware] = []
         self._included = False
+
+    @overload
+    def on(
+        self, queue: str, *, batch: None = None, **options: Unpack[OnOptions]
+    ) -> Callable[
+        [Callable[Concatenate[PayloadT, P], R]], Handler[PayloadT, Concatenate[PayloadT, P], R]
+    ]: ...
+
+    @overload
+    def on(
+        self, queue: str, *, batch: int, **options: Unpack[OnOptions]
+    ) -> Callable[
+        [Callable[Concatenate[list[PayloadT], P], R]], Handler[PayloadT, Concatenate[list[PayloadT], P], R]
+    ]: ...
 
     def on(
         self,
@@ -39,14 +56,14 @@ class Router:
         concurrency: int = 10,
         retry: RetryOption = None,
         dead: type[Exception] | tuple[type[Exception], ...] = (),
-        lease: float | None = None,
-        timeout: float | None = None,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
         batch: int | None = None,
         where: Wanted | None = None,
         weight: float = 1,
         pool: Pool | None = None,
         on_unreadable: OnUnreadable = "dead",
-    ) -> Callable[[Callable[P, R]], Handler[P, R]]:
+    ) -> Callable[[Callable[..., Any]], Handler[Any, ..., Any]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
         The annotation of its first parameter says how contents are read. A plain `def` runs in a thread.
@@ -56,13 +73,13 @@ class Router:
         returns a delay, or None for no more attempts; or one of these for each exception type (the nearest class of an
         error counts), None for types that are final. It says how many attempts a message gets, whatever its queue says.
         None, or a type without one: the queue's back-off and attempts. dead: exceptions that are final at once. lease:
-        seconds, None for the queue's lease; it is extended while the handler runs. timeout: seconds after which the
-        handler is cancelled and the attempt has failed. batch: the handler takes a list of at most this many payloads
-        (1-100), and a list of jobs. where: it gets only messages whose attributes have these values, as in
-        `Broker.receive`. weight: the queue's share of the worker's `concurrency`. pool: "process" runs a plain `def` in
-        processes, at most `concurrency` of them, which are killed where a handler is cancelled. on_unreadable: a
-        message whose content does not fit becomes a dead letter at once, or has failed an attempt with
-        `UnreadableContent`.
+        None for the queue's; it is extended while the handler runs. timeout: how long until the handler is cancelled
+        and the attempt has failed. (A duration is a timedelta, a text such as "5 min", or seconds.) batch: the handler
+        takes a list of at most this many payloads (1-100), and a list of jobs. where: it gets only messages whose
+        attributes have these values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
+        pool: "process" runs a plain `def` in processes, at most `concurrency` of them, which are killed where a handler
+        is cancelled. on_unreadable: a message whose content does not fit becomes a dead letter at once, or has failed
+        an attempt with `UnreadableContent`.
 
         Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, for a second
         handler of the queue, and below an `include` of this router.
@@ -82,8 +99,10 @@ class Router:
             on_unreadable=on_unreadable,
         )
 
-        def register(function: Callable[P, R]) -> Handler[P, R]:
-            handler = Handler(function, queue, options, self._sends(), self.check_queue)
+        def register(function: Callable[..., Any]) -> Handler[Any, ..., Any]:
+            handler: Handler[Any, ..., Any] = Handler(
+                function, queue, options, self._sends(), self.check_queue
+            )
             if self._included:
                 raise handler.refuse("its router is included already: include it below its handlers")
             self._check_free(queue, handler)
@@ -138,7 +157,7 @@ class Router:
         """What handlers send with; None for a router that no Worker has included."""
         return None
 
-    def _check_free(self, queue: str, handler: Handler[..., Any]) -> None:
+    def _check_free(self, queue: str, handler: Handler[Any, ..., Any]) -> None:
         first = self.handlers.get(queue)
         if first is not None:
             raise handler.refuse(f"the queue {queue!r} has a handler: {first.name} at {first.place}")

@@ -1,43 +1,38 @@
 """Sends for a worker: writes payloads as the queue's handler reads them, and adds the program's attributes."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.keys.types import Offered
-from forq_trio.model.messages.types import Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.opening import WorkerSource
 from forq_trio.worker.payloads import Payload
+from forq_trio.worker.send_options import SendOptions, Sent, options_of_source
 from forq_trio.worker.source import Source
-
-Sent: TypeAlias = Produced | Offered
-"""What became of a message."""
 
 
 class Sender:
     """Sends through the source of a worker. handlers: its handlers, by queue."""
 
-    def __init__(self, source: WorkerSource, handlers: Mapping[str, Handler[..., Any]]) -> None:
+    def __init__(self, source: WorkerSource, handlers: Mapping[str, Handler[Any, ..., Any]]) -> None:
         self.attributes: list[Callable[[], Mapping[str, str]]] = []  # each message gets their results
         self._source = source
         self._handlers = handlers
         self._payloads: dict[type, Payload] = {}  # of queues without a handler here
 
-    async def send(
-        self, queue: str, payload: Any, *, delay: float | None, key: str | None, options: dict[str, Any]
-    ) -> Sent:
+    async def send(self, queue: str, payload: Any, given: SendOptions) -> Sent:
         """See `Worker.send`."""
         source = self._source.to_send
-        return await _give(source, queue, key, self._written(queue, payload, delay, options), options)
+        options = options_of_source(given)
+        key = options.pop("key", None)
+        return await _give(source, queue, key, self._written(queue, payload, options), options)
 
-    def send_blocking(
-        self, queue: str, payload: Any, *, delay: float | None, key: str | None, options: dict[str, Any]
-    ) -> Sent:
+    def send_blocking(self, queue: str, payload: Any, given: SendOptions) -> Sent:
         """See `Worker.send_blocking`."""
-        content = self._written(queue, payload, delay, options)
+        options = options_of_source(given)
+        key = options.pop("key", None)
+        content = self._written(queue, payload, options)
         if (opened := self._source.opened) is not None:
             sent: Sent = opened.call(partial(_give, opened.sending, queue, key, content, options))
             return sent
@@ -46,8 +41,8 @@ class Sender:
             return source.offer(queue, key, content, **options)
         return source.produce(queue, content, **options)
 
-    def _written(self, queue: str, payload: Any, delay: float | None, options: dict[str, Any]) -> str:
-        """The content of a message; its delay and attributes become options."""
+    def _written(self, queue: str, payload: Any, options: dict[str, Any]) -> str:
+        """The content of a message; the program's attributes become options."""
         content = self._payload_of(queue, payload).encode(payload)
         attributes = dict(options.get("attributes") or {})
         for name, value in (pair for each in self.attributes for pair in each().items()):
@@ -55,8 +50,6 @@ class Sender:
                 attributes.setdefault(name, value)
         if attributes:
             options["attributes"] = attributes
-        if delay is not None:
-            options["delay_ms"] = math.ceil(delay * 1_000)
         return content
 
     def _payload_of(self, queue: str, payload: Any) -> Payload:

@@ -39,7 +39,15 @@ class Source(Consuming, Protocol):
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...
 
     async def offer(
-        self, queue: str, key: str, content: str, *, mode: Mode = ..., **options: Unpack[OfferOptions]
+        self,
+        queue: str,
+        key: str,
+        content: str,
+        *,
+        kind: str = ...,
+        mode: Mode = ...,
+        max_wait_ms: int | None = ...,
+        **options: Unpack[OfferOptions],
     ) -> Offered: ...
 
     async def settings(self, queue: str) -> QueueConfiguration: ...

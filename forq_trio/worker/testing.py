@@ -1,6 +1,5 @@
 """What `Worker.testing` yields: the application on a queue in memory, with a clock that the test moves."""
 
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -10,6 +9,7 @@ import anyio
 
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
+from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.extras import needing
 from forq_trio.model.json_text import loads
 from forq_trio.model.messages.types import Delivery
@@ -28,7 +28,7 @@ STEP_MS_MAX = limits.LEASE_MS_MAX // 2
 class WorkerUnderTest(Protocol):
     """The members of a Worker that its test uses."""
 
-    handlers: dict[str, Handler[..., Any]]
+    handlers: dict[str, Handler[Any, ..., Any]]
     stats: dict[str, QueueStats]
 
     @property
@@ -161,11 +161,11 @@ class WorkerTest:
     def _finished(self) -> int:
         return sum(each.finished for each in self._app.stats.values())
 
-    async def advance(self, seconds: float) -> None:
+    async def advance(self, by: Duration) -> None:
         """Move the clock. A worker that runs gets what is due then. Leases of handlers that run do not end by it."""
-        left = math.ceil(seconds * 1_000)
+        left = ms_of(by)
         if left < 0:
-            raise ValueError(f"seconds: 0 or more, not {seconds!r}")
+            raise ValueError(f"a clock moves by 0 or more, not {by!r}")
         while left:
             step = min(left, STEP_MS_MAX)
             for loop in self._app.running_loops:

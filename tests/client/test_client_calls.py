@@ -232,9 +232,11 @@ def test_one_refused_message_raises(call: Call, queue: str):
         call("produce", queue, "a", process_after=1)
     assert (caught.value.code, caught.value.field) == (
         "bad_request.body.processAfter.in_past",
-        "processAfter",
+        "process_after",
     )
-    assert re.fullmatch(r"processAfter lies \d+ ms in the past; at most 10000 are allowed", str(caught.value))
+    assert re.fullmatch(
+        r"process_after lies \d+ ms in the past; at most 10000 are allowed", str(caught.value)
+    )
     with pytest.raises(ForqError) as caught:
         call("produce", f"{queue}-dlq", "a")
     assert caught.value.code == "bad_request.queue.produce_to_dlq"

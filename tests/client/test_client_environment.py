@@ -104,6 +104,18 @@ def test_where_nobody_said_what_the_secret_is_the_refusal_names_the_variable(
             client.queues()
 
 
+def test_where_the_secret_of_the_environment_is_wrong_the_refusal_names_the_variable(
+    environ: pytest.MonkeyPatch, url: str
+):
+    environ.setenv("FORQ_AUTH_SECRET", "wrong")
+    with ForqClient(url) as client, pytest.raises(WrongKey, match=r"the key of FORQ_AUTH_SECRET$"):
+        client.queues()
+    with ForqClient(url, "wrong") as client, pytest.raises(WrongKey, match=r"says the server at \S+$"):
+        client.queues()
+    with ForqClient(url, SECRET) as client:
+        client.queues()  # five wrong keys in a row would lock this address out
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_cannot_be_used_is_told_at_once(environ: pytest.MonkeyPatch, client: type[ForqClient]):
     environ.setenv("FORQ_AUTH_SECRET", f'"{SECRET}"')

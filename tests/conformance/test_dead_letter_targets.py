@@ -140,14 +140,14 @@ def test_a_circle_is_refused_and_changes_nothing(engine):
     configure(engine, "a", dead_letter_queue="b")
     configure(engine, "b", dead_letter_queue="c", lease_ms=1)
     change = SettingsChange(dead_letter_queue="a", lease_ms=2)
-    assert refused(engine, Configure("c", change)) == "deadLetterQueue"
+    assert refused(engine, Configure("c", change)) == "dead_letter_queue"
     assert "c" not in engine.snapshot().settings
-    assert refused(engine, Configure("b", change)) == "deadLetterQueue"
+    assert refused(engine, Configure("b", change)) == "dead_letter_queue"
     assert engine.snapshot().settings["b"] == QueueSettings(dead_letter_queue="c", lease_ms=1)
 
 
 def test_a_circle_by_the_default_is_refused(engine):
-    assert refused(engine, Configure("q-dlq", SettingsChange(dead_letter_queue="q"))) == "deadLetterQueue"
+    assert refused(engine, Configure("q-dlq", SettingsChange(dead_letter_queue="q"))) == "dead_letter_queue"
     configure(engine, dead_letter_queue="")
     configure(engine, "q-dlq", dead_letter_queue="q")
     for command in (
@@ -155,7 +155,7 @@ def test_a_circle_by_the_default_is_refused(engine):
         Configure("q", None),
         ForgetQueue("q"),
     ):
-        assert refused(engine, command) == "deadLetterQueue"
+        assert refused(engine, command) == "dead_letter_queue"
     assert engine.snapshot().rules("q").dead_letter_queue == ""
 
 

@@ -154,7 +154,7 @@ async def test_what_is_refused_is_told(cron) -> None:
 
 async def test_d48_a_periodic_tick(queue, cron, face) -> None:
     async with trio.open_nursery() as nursery:
-        handle = await cron.install_periodic_tick(nursery, "tick", HOUR, lambda at: Letter(f"{at:%H:%M}"))
+        handle = await cron.install_periodic_tick(nursery, "tick", "1 h", lambda at: Letter(f"{at:%H:%M}"))
         first = datetime(2023, 11, 14, 23, tzinfo=UTC)
         assert now() == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
         assert await keys(queue) == [key_of(CronConfigHash.of_periodic(HOUR), "tick", first)]

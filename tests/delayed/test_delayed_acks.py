@@ -130,6 +130,19 @@ async def test_a_retry_comes_again_after_its_delay(queue, face) -> None:
     assert stored.message.last_error == "the shop is closed"
 
 
+@pytest.mark.parametrize("minute", [MINUTE, "1 min", 60, 60.0], ids=repr)
+async def test_a_duration_is_a_timedelta_a_text_or_seconds(face, minute) -> None:
+    queue = await DelayedQueue.create(face.methods, "mail", Letter, acquire_timeout=minute, clock=TrioClock())
+    assert (await queue.source.settings(queue.name)).effective.lease_ms == 60_000
+    await queue.offer_or_update("k", A, minute)
+    for again in (minute, None):
+        await face.advance(59_999)
+        assert await queue.try_poll() is None
+        await face.advance(1)
+        envelope = await take(queue)
+        assert again is None or await envelope.retry(again)
+
+
 async def test_a_retry_of_what_was_updated_changes_nothing(queue) -> None:
     await queue.offer_or_update("k", A)
     envelope = await take(queue)

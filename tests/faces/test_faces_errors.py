@@ -7,6 +7,7 @@ import pytest
 
 from forq_trio import (
     ContentTooLarge,
+    ExponentialBackOff,
     ForqError,
     InvalidQueueName,
     InvalidRequest,
@@ -19,6 +20,7 @@ from forq_trio import (
     ProduceToDeadLetterQueue,
     QueueFull,
     QueueNotEmpty,
+    Rate,
     Scope,
 )
 from forq_trio.model import limits
@@ -91,3 +93,38 @@ async def test_the_same_reason_is_the_same_error(tmp_path: Path) -> None:
     embedded, over_http = [await refusals(kind, f"sqlite:///{tmp_path / kind}") for kind in KINDS]
     assert embedded == over_http
     assert [kind for kind, _ in embedded] == [kind for _, kind in REASONS]
+
+
+NAMED: list[tuple[Callable[[Face], Awaitable[object]], str, str]] = [
+    (lambda face: face.methods.receive("q", lease_ms=-1, wait_ms=0), "lease_ms", "lease_ms must be between"),
+    (lambda face: face.methods.receive("q", max_messages=0), "max_messages", "max_messages must be between"),
+    (lambda face: face.methods.configure("q", lease_ms=-1), "lease_ms", "lease_ms: it must be between"),
+    (lambda face: face.methods.configure("q", lease_ms="1"), "lease_ms", "lease_ms"),
+    (
+        lambda face: face.methods.configure("q", back_off=ExponentialBackOff(0)),
+        "back_off",
+        "back_off: initial_ms must be between",
+    ),
+    (
+        lambda face: face.methods.configure("q", back_off={"initial_ms": 1, "max_ms": 0}),
+        "back_off",
+        "back_off: max_ms must be between",
+    ),
+    (lambda face: face.methods.configure("q", rate=Rate(1, 0)), "rate", "rate: period_ms must be between"),
+    (lambda face: face.methods.configure("q", rate={"count": 1, "period_ms": "x"}), "rate.period_ms", "rate"),
+    (
+        lambda face: face.methods.configure("q", dead_letter_queue="q"),
+        "dead_letter_queue",
+        "dead_letter_queue: it must be another queue",
+    ),
+    (lambda face: face.send(process_after=1), "process_after", "process_after lies"),
+    (lambda face: face.methods.create_token("t", ["produce"], expires_at=1), "expires_at", "expires_at: in"),
+]
+"""Calls, the argument that their error names in `field`, and how its message begins."""
+
+
+async def test_errors_have_the_names_of_python(face: Face) -> None:
+    for call, field, words in NAMED:
+        with pytest.raises(ForqError) as caught:
+            await call(face)
+        assert (caught.value.field, str(caught.value)[: len(words)]) == (field, words)

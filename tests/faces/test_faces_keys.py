@@ -149,6 +149,18 @@ async def test_d33_to_d35_removals(face: Face):
     assert (await face.counts()).total == 1
 
 
+async def test_a_message_has_its_key_wherever_it_is_seen(face: Face):
+    await offer(face, "m", "a", kind="mail")
+    await face.send("plain")
+    found = await face.methods.keyed_message("q", "a", "mail")
+    shown = await face.methods.peek("q", limit=2)
+    taken = await face.receive(most=2)
+    for seen in ([found.message], shown, taken):
+        assert (seen[0].key, seen[0].kind) == ("a", "mail")
+    for seen in (shown, taken):
+        assert (seen[1].key, seen[1].kind) == (None, "")
+
+
 async def test_pages_of_keys(face: Face):
     for key in ("b", "a/2", "a/1", "a_"):
         await offer(face, key, key)
@@ -176,20 +188,20 @@ REFUSED = [
     ("offer", ("q", "\udc80", "m"), {}, InvalidKey, "key"),
     ("offer", ("q", "k", "m"), {"kind": "k" * (limits.KIND_LENGTH_MAX + 1)}, InvalidKind, "kind"),
     ("offer", ("q", "k", "m"), {"kind": "\0"}, InvalidKind, "kind"),
-    ("offer", ("q", "k", "m"), {"mode": "debounce"}, InvalidRequest, "delayMs"),
-    ("offer", ("q", "k", "m"), {"max_wait_ms": 1}, InvalidRequest, "maxWaitMs"),
+    ("offer", ("q", "k", "m"), {"mode": "debounce"}, InvalidRequest, "delay_ms"),
+    ("offer", ("q", "k", "m"), {"max_wait_ms": 1}, InvalidRequest, "max_wait_ms"),
     (
         "offer",
         ("q", "k", "m"),
         {"mode": "debounce", "delay_ms": 1, "max_wait_ms": 0},
         OutOfRange,
-        "maxWaitMs",
+        "max_wait_ms",
     ),
     ("offer", ("q", "k", "m"), {"mode": "upsert"}, InvalidRequest, "mode"),
     ("offer", ("q-dlq", "k", "m"), {}, ProduceToDeadLetterQueue, None),
     ("reschedule_key", ("q", "k"), {"delay_ms": 1}, KeyNotFound, None),
-    ("reschedule_key", ("q", "k"), {}, InvalidRequest, "processAfter"),
-    ("reschedule_key", ("q", "k"), {"delay_ms": 1, "process_after": 1}, ForqError, "processAfter"),
+    ("reschedule_key", ("q", "k"), {}, InvalidRequest, "process_after"),
+    ("reschedule_key", ("q", "k"), {"delay_ms": 1, "process_after": 1}, ForqError, "process_after"),
     ("ack_revision", ("q", "k", 0), {}, OutOfRange, "revision"),
     ("drop_keys", ("nobody", ""), {"confirm": "nobody"}, QueueNotFound, None),
     *(

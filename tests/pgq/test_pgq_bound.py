@@ -64,7 +64,7 @@ async def test_no_queue_is_bound_that_has_messages_or_other_settings(broker, tab
         await broker.bind(queue, table)
     await broker.purge(queue)
     await broker.configure(queue, delay_ms=5)
-    with pytest.raises(InvalidSetting, match="delayMs"):
+    with pytest.raises(InvalidSetting, match="delay_ms"):
         await broker.bind(queue, table)
     await broker.configure(queue, delay_ms=None, lease_ms=9_000, max_attempts=4)
     await broker.pause(queue)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forq_trio.drawing import format
-from forq_trio.model.durations import ms_of, parse_duration, parse_durations
+from forq_trio.model.durations import ms_of, parse_duration, parse_durations, timedelta_of
 from forq_trio.ui.sizes import parse_count, parse_size
 
 DURATIONS = {
@@ -70,6 +70,12 @@ def test_what_is_no_duration_is_refused_with_a_sentence(text) -> None:
 )
 def test_a_program_gives_a_duration_in_seconds_as_text_or_as_a_timedelta(given, ms) -> None:
     assert ms_of(given) == ms
+
+
+def test_a_timedelta_of_a_program_stays_as_exact_as_it_is() -> None:
+    for exact in (timedelta(microseconds=1), timedelta.max):
+        assert timedelta_of(exact) == exact
+    assert timedelta_of("1 h") == timedelta_of(3_600) == timedelta(hours=1)
 
 
 @pytest.mark.parametrize("given", ["5", float("nan"), float("inf"), 1e306, True, None, [5]])

@@ -118,7 +118,7 @@ def test_dead_letters_end_somewhere():
     for queue in "abc":
         rules.check_dead_letters_end(queue, "before", targets.__getitem__)
     for queue in ("x", "y", "to x"):
-        with pytest.raises(InvalidSetting, match="deadLetterQueue"):
+        with pytest.raises(InvalidSetting, match="dead_letter_queue"):
             rules.check_dead_letters_end(queue, "before", targets.__getitem__)
 
 

@@ -2,11 +2,13 @@
 
 import re
 
+from forq_trio.http.access import presented_key
 from forq_trio.http.errors import (
     ForeignSite,
     HttpError,
     MethodNotAllowed,
     PathNotFound,
+    Unauthorized,
     UnknownEncoding,
     UnknownParameter,
 )
@@ -17,7 +19,6 @@ from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.error_answers import RECEIPT_HEADER, PlaceView
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.values import python_name
 
 PART_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.ProduceToDeadLetterQueue: "queue",
@@ -66,22 +67,19 @@ def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozens
         raise error
     if not error.message_for_callers:
         return Refused(reason)  # the words of a fault of the server are for its log
-    if error.field is None:
+    if error.member is None:
         return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))
-    name = error.field.rpartition(".")[2]
-    field = name if outside is None or name in outside else f"$.{error.field}"
+    name = error.member.rpartition(".")[2]
+    field = name if outside is None or name in outside else f"$.{error.member}"
     place = error.place if isinstance(error, errors.InvalidCron) else None
-    return Refused(
-        reason,
-        error.message.replace(python_name(name), name),
-        field=field,
-        place=None if place is None else PlaceView(*place),
-    )
+    return Refused(reason, error.api_message, field=field, place=None if place is None else PlaceView(*place))
 
 
 def _http_refusal(error: HttpError, request: Request) -> Refused:
     message = field = None
     match error:
+        case Unauthorized() if not presented_key(request):
+            message = "the request has no key: send FORQ_AUTH_SECRET, or an access token, as X-API-Key"
         case ForeignSite():
             message = "without keys the server takes no requests from web pages of other sites"
         case PathNotFound():

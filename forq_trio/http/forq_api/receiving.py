@@ -35,7 +35,6 @@ async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
 
 def _peeked(info: MessageInfo) -> ReceivedMessage:
     """A stored message in the form of a received one, without receipt and leaseUntil."""
-    key, kind = (info.keyed.key, info.keyed.kind) if info.keyed is not None else (None, "")
     return ReceivedMessage(
         info.id,
         info.content,
@@ -46,7 +45,7 @@ def _peeked(info: MessageInfo) -> ReceivedMessage:
         info.first_received_at,
         info.attributes or None,
         info.group,
-        key,
-        kind,
+        info.key,
+        info.kind,
         info.max_attempts,
     )

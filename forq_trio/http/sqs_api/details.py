@@ -89,4 +89,4 @@ class DetailChanges:
             async with self._budget.admitted(queue.house_name, changed):
                 await self._broker.change_sqs_queue(queue.house_name, settings, change)
         except InvalidSetting as error:
-            raise SqsError(INVALID_ATTRIBUTE_VALUE, str(error)) from None
+            raise SqsError(INVALID_ATTRIBUTE_VALUE, error.api_message) from None

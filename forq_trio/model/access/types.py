@@ -14,7 +14,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import check_is_integer, check_is_list
 from forq_trio.model.errors import Forbidden, InvalidToken
-from forq_trio.model.values import EpochMs
+from forq_trio.model.values import EpochMs, python_name
 
 TOKEN_PREFIX = "forq_"
 ALL_QUEUES = "*"
@@ -138,7 +138,7 @@ def check_token(token: AccessToken) -> AccessToken:
 
 
 def _invalid(member: str, problem: str) -> InvalidToken:
-    return InvalidToken(f"{member}: {problem}", field=member)
+    return InvalidToken(f"{python_name(member)}: {problem}", field=member)
 
 
 def new_token_text() -> str:

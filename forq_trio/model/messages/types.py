@@ -231,6 +231,16 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     bytes: Count = 0  # of content and attributes
     keyed: KeyInfo | None = None  # the key of a message that has one, or of a dead letter that had one
 
+    @property
+    def key(self) -> str | None:
+        """Its key, as `Delivery` has it; None for none. `keyed` has what else is known of it."""
+        return None if self.keyed is None else self.keyed.key
+
+    @property
+    def kind(self) -> str:
+        """The kind of its key, as `Delivery` has it; empty for none."""
+        return "" if self.keyed is None else self.keyed.kind
+
 
 class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):
     """The pending message of a key, whatever its state."""

@@ -1,7 +1,5 @@
 """Reads and checks changes of a queue's settings."""
 
-from typing import Any, cast
-
 import msgspec
 from msgspec import UNSET
 
@@ -10,7 +8,8 @@ from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSett
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.queues.names import FIFO_SUFFIX, is_fifo_queue
 from forq_trio.model.queues.setting_values import BackOff, GroupOrder
-from forq_trio.model.queues.settings import SETTINGS, SettingsChange, SettingsOptions
+from forq_trio.model.queues.settings import SETTINGS, SettingsChange, SettingsOptions, change_of
+from forq_trio.model.values import python_name, python_path
 
 
 def read_change(changes: SettingsOptions) -> SettingsChange:
@@ -18,20 +17,23 @@ def read_change(changes: SettingsOptions) -> SettingsChange:
 
     Raises InvalidRequest for a value of a wrong type, and TypeError for a name that is not a setting.
     """
-    given = SettingsChange(**cast("Any", changes))
+    given = change_of(changes)
     try:
         return msgspec.convert(msgspec.to_builtins(given), SettingsChange)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error)) from None
+        problem, _, path = str(error).rstrip("`").rpartition(" - at `$.")
+        if not problem:
+            raise InvalidRequest(path) from None
+        raise InvalidRequest(f"{python_path(path)}: {problem}", field=path) from None
 
 
 def invalid_setting(member: str, problem: str) -> InvalidSetting:
     """The error about one setting, by its name in JSON."""
-    return InvalidSetting(f"{member}: {problem}", field=member)
+    return InvalidSetting(f"{python_name(member)}: {problem}", field=member)
 
 
 def check_change(queue: str, change: SettingsChange) -> SettingsChange:
-    """Return `change`. Raises InvalidSetting, which names in JSON the member that is not valid."""
+    """Return `change`. Raises InvalidSetting, which names the member that is not valid."""
     for name, setting in SETTINGS.items():
         value = getattr(change, name)
         if setting.high and value is not UNSET and value is not None:
@@ -41,7 +43,7 @@ def check_change(queue: str, change: SettingsChange) -> SettingsChange:
     rate = change.rate
     if rate is not UNSET and rate is not None:
         _check("rate", rate.count, 1, limits.RATE_COUNT_MAX, "count")
-        _check("rate", rate.period_ms, 1, limits.RATE_PERIOD_MS_MAX, "periodMs")
+        _check("rate", rate.period_ms, 1, limits.RATE_PERIOD_MS_MAX, "period_ms")
     if change.group_order is GroupOrder.FAIR and is_fifo_queue(queue):
         raise invalid_setting("groupOrder", f"a queue whose name ends in {FIFO_SUFFIX} has strict groups")
     target = change.dead_letter_queue
@@ -61,9 +63,9 @@ def _check_back_off(back_off: BackOff) -> None:
         for step_ms in back_off:
             _check("backOff", step_ms, 0, limits.NACK_DELAY_MS_MAX, "each delay")
         return
-    _check("backOff", back_off.initial_ms, 1, limits.NACK_DELAY_MS_MAX, "initialMs")
+    _check("backOff", back_off.initial_ms, 1, limits.NACK_DELAY_MS_MAX, "initial_ms")
     _check("backOff", back_off.factor, 1, limits.BACKOFF_FACTOR_MAX, "factor")
-    _check("backOff", back_off.max_ms, back_off.initial_ms, limits.NACK_DELAY_MS_MAX, "maxMs")
+    _check("backOff", back_off.max_ms, back_off.initial_ms, limits.NACK_DELAY_MS_MAX, "max_ms")
     _check("backOff", back_off.jitter, 0, 1, "jitter")
 
 

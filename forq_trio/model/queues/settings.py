@@ -9,7 +9,8 @@ docs/reference/queues.md follow from `SETTINGS`.
 settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.
 """
 
-from typing import Any, Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -48,6 +49,7 @@ from forq_trio.model.queues.setting_values import (
 )
 from forq_trio.model.sqs.types import SqsChange, SqsDetails
 from forq_trio.model.sqs.words import QueueDetails, in_words
+from forq_trio.model.values import json_name
 
 OF_TABLES = ("lease_ms", "max_attempts")
 """The settings that a queue bound to a table may have."""
@@ -146,6 +148,21 @@ class SettingsOptions(TypedDict, total=False):
     group_order: GroupOrder | Literal["fair", "strict"] | None
     in_flight_max: int | None
     rate: Rate | None
+
+
+def change_of(changes: SettingsOptions) -> SettingsChange:
+    """The change that these keywords name; a value that is a dict may have the names of Python.
+
+    Raises TypeError for a name that is not a setting.
+    """
+    given = {name: _in_json(value) for name, value in changes.items()}
+    return SettingsChange(**cast("Any", given))
+
+
+def _in_json(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {json_name(name): each for name, each in value.items()}
+    return value
 
 
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -353,7 +353,7 @@ _message = shown_as(MessageInfo)
 
 
 def _key_of(message: MessageInfo) -> str:
-    return "" if message.keyed is None else message.keyed.key
+    return message.key or ""
 
 
 def _once_more(waiting: Waiting) -> OnceMore:

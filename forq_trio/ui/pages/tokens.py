@@ -97,7 +97,7 @@ def token_routes(site: Site) -> Routes:
 def _with_error(form: TokenForm, error: Exception) -> TokenForm:
     """The form with the error beside the field that it is about."""
     if isinstance(error, CallerError):
-        field = {"expiresAt": "days", None: "name"}.get(error.field, error.field or "name")
+        field = {"expires_at": "days", None: "name"}.get(error.field, error.field or "name")
         text = error.message.partition(": ")[2] or error.message
     else:
         field, text = "scopes", "there is no such scope"

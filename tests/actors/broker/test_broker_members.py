@@ -50,7 +50,7 @@ async def test_ranges(broker) -> None:
             await broker.produce("q", "x", **{name: value})
         for value in (low - 1, high + 1, -(2**63), 2**63):
             error = await refused_every_way(broker, OutOfRange, **{name: value})
-            assert error.field == json_name(name)
+            assert (error.field, error.member) == (name, json_name(name))
             assert str(error) == f"{name} must be between {low} and {high}, not {value}"
 
 
@@ -60,7 +60,7 @@ async def test_lengths(broker) -> None:
             await broker.produce("q", "x", **{name: text})
         for text in ("", "x" * (longest + 1)):
             error = await refused_every_way(broker, OutOfRange, **{name: text})
-            assert error.field == json_name(name)
+            assert (error.field, error.member) == (name, json_name(name))
             assert str(error) == f"{name} has 1 to {longest} characters, not {len(text)}"
         await refused_every_way(broker, InvalidContent, **{name: "\ud800"})
 
@@ -98,7 +98,7 @@ async def test_dead_letter_queues(broker) -> None:
         await broker.produce("q", "x", dead_letter_queue=name)
     for name in (" ", "x" * 65, "a/b"):
         error = await refused_every_way(broker, InvalidQueueName, dead_letter_queue=name)
-        assert (error.field, error.code) == ("deadLetterQueue", "bad_request.body.deadLetterQueue.invalid")
+        assert (error.field, error.code) == ("dead_letter_queue", "bad_request.body.deadLetterQueue.invalid")
 
 
 async def test_two_due_times(broker) -> None:

@@ -136,10 +136,10 @@ def test_what_a_token_may_not_be_like():
         ({"queues": "{a,b}"}, "queues"),
         ({"queues": "*\n"}, "queues"),
         ({"queues": "*" * 257}, "queues"),
-        ({"expires_at": T0}, "expiresAt"),
-        ({"expires_at": T0 - 1}, "expiresAt"),
-        ({"expires_at": -1}, "expiresAt"),
-        ({"expires_at": T0 + LIFE_MS + 1}, "expiresAt"),
+        ({"expires_at": T0}, "expires_at"),
+        ({"expires_at": T0 - 1}, "expires_at"),
+        ({"expires_at": -1}, "expires_at"),
+        ({"expires_at": T0 + LIFE_MS + 1}, "expires_at"),
     ):
         with pytest.raises(InvalidToken, match=re.escape(member)) as raised:
             check_token(token(**changes))

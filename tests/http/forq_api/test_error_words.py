@@ -112,6 +112,17 @@ async def test_other_requests(api: Api):
         assert answer == {"code": code, "message": message} | ({} if field is None else {"field": field})
 
 
+async def test_a_request_without_a_key_is_told_which_one(api: Api):
+    told = "the request has no key: send FORQ_AUTH_SECRET, or an access token, as X-API-Key"
+    for headers, message in (
+        ({}, told),
+        ({b"authorization": b"Bearer "}, told),
+        ({b"x-api-key": b"wrong"}, "the key is missing or wrong, or its token expired or was revoked"),
+    ):
+        answer = json_of(await api.handler(make_request("GET", "/api/v1/queues", headers=headers)))
+        assert answer == {"code": "unauthorized", "message": message}
+
+
 async def test_no_answer_repeats_a_key(api: Api):
     wrong = "a-secret-that-is-wrong"
     response = await api.handler(
