@@ -3,7 +3,7 @@
 import trio
 
 from forq_trio.storage.engine import BatchResult, Elsewhere
-from forq_trio.watches import ALL_QUEUES, Watches
+from forq_trio.watches import ALL_QUEUES, EndingWatches, Watches
 
 
 class Announcements:
@@ -12,6 +12,7 @@ class Announcements:
     def __init__(self) -> None:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
+        self.ended = EndingWatches()  # wakes tasks when their message has ended
         self.moved = trio.Event()
         """Set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
@@ -23,6 +24,7 @@ class Announcements:
         for done in everywhere:
             self.ready.notify(done.woken)
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
+            self.ended.tell(done.ended)
         self.token_changes += sum(each.tokens for each in result.elsewhere)
 
     def announce_moves(self) -> None:
@@ -34,6 +36,7 @@ class Announcements:
         """Wake all watching tasks, so that nobody waits any longer."""
         self.ready.close()
         self.events.close()
+        self.ended.close()
 
     def end(self) -> None:
         """Wake the tasks that wait for published messages for good: the writer has ended."""

@@ -22,6 +22,7 @@ from forq_trio.model.messages.types import check_queue_name
 from forq_trio.outbox.relay import check_source
 from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler, WorkerSetupError
+from forq_trio.worker.kept_results import keeps_results
 from forq_trio.worker.lifespan import Lifespan, check_lifespan
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.opened import Opened
@@ -30,6 +31,7 @@ from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.pools import Pools, open_pools, refuse_in_process
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.program_end import raising_at_last
+from forq_trio.worker.result_waits import ResultWaits
 from forq_trio.worker.router import Router
 from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
@@ -100,6 +102,11 @@ class Worker(Router):
         self._stopping = anyio.Event()
         self._beside: Any = None  # the context manager that runs it beside a body
         self._backend = backend or ("trio" if _has_trio() else "asyncio")
+
+    @property
+    def waits(self) -> ResultWaits:
+        """What waits for results of the handlers' messages (`Handler.result`)."""
+        return ResultWaits(self._source)
 
     @property
     def name(self) -> str:
@@ -426,6 +433,8 @@ class Worker(Router):
         lease_ms, attempts = await self._rules(handler, source, until)
         retries = handler.retries()
         options = handler.options
+        if options.keep_result is not None and not keeps_results(source):
+            raise handler.refuse("keep_result: this source keeps no results")
         return QueueLoop(
             handler,
             source,

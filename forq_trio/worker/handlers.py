@@ -4,10 +4,10 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
 from msgspec import Struct
 
@@ -18,12 +18,14 @@ from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced, check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement
+from forq_trio.worker.kept_results import KeepFor, ResultCodec
+from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, text_of
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Delays = Sequence[float]
 Pool = Literal["process"]
 
@@ -32,6 +34,8 @@ CallNext = Callable[[], Awaitable[object]]
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 LEASE_SECONDS_MIN = 1.0
+RESULT_SECONDS = 30.0
+"""How long `result` waits by default."""
 CONCURRENCY_MAX = 1_000
 BATCH_MAX = limits.RECEIVE_BATCH_MAX
 
@@ -47,6 +51,17 @@ class SendingWorker(Protocol):
 
     def send_blocking(self, queue: str, payload: Any, **options: Any) -> Produced | Offered: ...
 
+    @property
+    def waits(self) -> "ResultContents": ...
+
+
+class ResultContents(Protocol):
+    """What waits for results as they are stored: see `result_waits`."""
+
+    async def content(self, queue: str, message_id: str, seconds: float) -> str: ...
+
+    def content_blocking(self, queue: str, message_id: str, seconds: float) -> str: ...
+
 
 class HandlerOptions(Struct, frozen=True):
     """The options of `Router.on`; see there."""
@@ -60,6 +75,7 @@ class HandlerOptions(Struct, frozen=True):
     where: Wanted | None = None
     weight: float = 1
     pool: Pool | None = None
+    keep_result: KeepFor | None = None
 
 
 class Handler(Generic[P, R]):
@@ -87,6 +103,7 @@ class Handler(Generic[P, R]):
         self.around: list[list[Middleware]] = []
         self._check_options(check_queue)
         self.payload, self.takes_job = self._parameters()
+        self._returns = self._result_codec()
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.name)
         self.__wrapped__ = function
@@ -101,6 +118,46 @@ class Handler(Generic[P, R]):
     def later_blocking(self, payload: Any, **options: Any) -> Produced | Offered:
         """Send a message to this handler's queue from a thread; as `Worker.send_blocking`."""
         return self._sender().send_blocking(self.queue, payload, **options)
+
+    @overload
+    async def result(
+        self: "Handler[P, Coroutine[Any, Any, T]]", sent: Produced | Offered | str, *, timeout: float = ...
+    ) -> T: ...
+
+    @overload
+    async def result(
+        self: "Handler[P, T]", sent: Produced | Offered | str, *, timeout: float = ...
+    ) -> T: ...
+
+    async def result(self, sent: Produced | Offered | str, *, timeout: float = RESULT_SECONDS) -> Any:
+        """What the handler returned for a message, once it has ended; waits `timeout` seconds for that at most.
+
+        sent: what `later` returned, or the message's id. Raises JobFailed with the last error for a message that ended
+        without success, ResultGone if nothing is kept of it, TimeoutError, and what the source raises; RuntimeError for
+        a handler without `keep_result`, and if the worker is not open. Cancelled, nothing happens to the message.
+        """
+        read, waits = self._results()
+        return read(await waits.content(self.queue, _id_of(sent), timeout))
+
+    @overload
+    def result_blocking(
+        self: "Handler[P, Coroutine[Any, Any, T]]", sent: Produced | Offered | str, *, timeout: float = ...
+    ) -> T: ...
+
+    @overload
+    def result_blocking(
+        self: "Handler[P, T]", sent: Produced | Offered | str, *, timeout: float = ...
+    ) -> T: ...
+
+    def result_blocking(self, sent: Produced | Offered | str, *, timeout: float = RESULT_SECONDS) -> Any:
+        """`result` from a thread, as `Worker.send_blocking`. Raises RuntimeError in an event loop."""
+        read, waits = self._results()
+        return read(waits.content_blocking(self.queue, _id_of(sent), timeout))
+
+    def _results(self) -> tuple[Callable[[str], Any], ResultContents]:
+        if self._returns is None:
+            raise RuntimeError(f"{self.name}: its results are not kept: write @app.on(…, keep_result=…)")
+        return self._returns.read, self._sender().waits
 
     def _sender(self) -> SendingWorker:
         if self.sends is None:
@@ -144,7 +201,14 @@ class Handler(Generic[P, R]):
             if isinstance(result, self.options.dead):
                 return Settlement("nack", reason=reason, final=True)
             return self._retried(result, reason, job)
-        return ACK
+        return ACK if self._returns is None else self._with_result(self._returns, result, job)
+
+    def _with_result(self, codec: ResultCodec, result: object, job: Job) -> Settlement:
+        """The ack with a result. One that cannot be kept is an error of the handler, which it fails with."""
+        try:
+            return codec.settlement(result)
+        except Exception as error:
+            return self._retried(error, f"the result cannot be kept: {text_of(error)}", job)
 
     def retries(self) -> int | None:
         """How many failures are tried again that have no list of their own by type; None if the queue decides."""
@@ -191,6 +255,21 @@ class Handler(Generic[P, R]):
                 self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
         self._check_types("dead", options.dead)
         self._check_pool()
+
+    def _result_codec(self) -> ResultCodec | None:
+        """How results are written, by the annotation of what the function returns; None if they are not kept."""
+        if self.options.keep_result is None:
+            return None
+        annotation = inspect.signature(self.function).return_annotation
+        if annotation is inspect.Signature.empty:
+            raise self.refuse("keep_result: the function says not what it returns: write its type, -> dict")
+        returns = self._read_annotation("return", annotation)
+        if self.options.batch is not None and typing.get_origin(returns) in (list, Sequence):
+            (returns,) = typing.get_args(returns)
+        try:
+            return ResultCodec(returns, self.options.keep_result)
+        except Exception as error:
+            raise self.refuse(f"keep_result: {error}") from None
 
     def _check_pool(self) -> None:
         """A process gets no function, but imports it by the name of its module and its own."""
@@ -248,15 +327,22 @@ class Handler(Generic[P, R]):
             raise self.refuse(
                 f"the parameter {parameter.name!r} has no annotation: write its type, {parameter.name}: dict"
             )
-        if not isinstance(parameter.annotation, str):
-            return parameter.annotation
+        return self._read_annotation(parameter.name, parameter.annotation)
+
+    def _read_annotation(self, name: str, annotation: Any) -> Any:
+        """An annotation, which may be written as a text."""
+        if not isinstance(annotation, str):
+            return annotation
         try:
             own = getattr(written_in(self.function), "__globals__", {})
-            hints = {parameter.name: parameter.annotation}
-            stub = type("Hints", (), {"__annotations__": hints})
-            return typing.get_type_hints(stub, globalns=own, include_extras=True)[parameter.name]
+            stub = type("Hints", (), {"__annotations__": {name: annotation}})
+            return typing.get_type_hints(stub, globalns=own, include_extras=True)[name]
         except Exception as error:
-            raise self.refuse(f"the annotation {parameter.annotation!r} cannot be read: {error}") from None
+            raise self.refuse(f"the annotation {annotation!r} cannot be read: {error}") from None
+
+
+def _id_of(sent: Produced | Offered | str) -> str:
+    return sent if isinstance(sent, str) else sent.id
 
 
 def place_of(function: Callable[..., Any]) -> str:

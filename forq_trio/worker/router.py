@@ -15,6 +15,7 @@ from forq_trio.worker.handlers import (
     SendingWorker,
     WorkerSetupError,
 )
+from forq_trio.worker.kept_results import KeepFor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,6 +45,7 @@ class Router:
         where: Wanted | None = None,
         weight: float = 1,
         pool: Pool | None = None,
+        keep_result: KeepFor | None = None,
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
@@ -58,6 +60,8 @@ class Router:
         most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
         values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`. pool: "process" runs a
         plain `def` in processes, at most `concurrency` of them, which are killed where a handler is cancelled.
+        keep_result: what the function returns is kept for so long (seconds, "1h", a timedelta; 7 days at most), for
+        `Handler.result`; of a batch, what the list has for each message.
 
         Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, for a second
         handler of the queue, and below an `include` of this router.
@@ -74,6 +78,7 @@ class Router:
             where=where,
             weight=weight,
             pool=pool,
+            keep_result=keep_result,
         )
 
         def register(function: Callable[P, R]) -> Handler[P, R]:

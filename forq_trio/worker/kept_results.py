@@ -1,0 +1,101 @@
+"""Results of handlers with `keep_result`: how they are written and read, and the errors of who waits for one."""
+
+import math
+from datetime import timedelta
+from typing import Any, Protocol, cast
+
+from forq_trio.model import limits
+from forq_trio.model.durations import parse_duration
+from forq_trio.model.messages.receipts import ReceiptResult
+from forq_trio.model.results.types import KeptResult, MessageResult
+from forq_trio.worker.outcomes import Settlement
+from forq_trio.worker.payloads import Payload
+from forq_trio.worker.source import Source
+
+KeepFor = float | str | timedelta
+"""How long a result is kept: seconds, a text such as "1h", or a timedelta."""
+
+
+class JobFailed(Exception):
+    """A message ended without a result: it is a dead letter, or was discarded, cancelled or deleted, or it expired.
+
+    state: how it ended, as in `MessageResult`. last_error: why its last attempt failed; None if none did.
+    """
+
+    def __init__(self, message_id: str, state: str, last_error: str | None) -> None:
+        super().__init__(message_id, state, last_error)
+        self.message_id = message_id
+        self.state = state
+        self.last_error = last_error
+
+    def __str__(self) -> str:
+        how = "is a dead letter" if self.state == "dead" else f"was {self.state}"
+        how = "has expired" if self.state == "expired" else how
+        return f"the message {self.message_id} {how}" + (f": {self.last_error}" if self.last_error else "")
+
+
+class ResultGone(Exception):
+    """Nothing is kept of a message: its result is too old, it had none, or there was no such message"""
+
+
+class KeepsResults(Protocol):
+    """A `Broker` or an `AsyncForqClient`, which document the methods; not tables of an application."""
+
+    async def ack(
+        self, queue: str, receipts: list[str], *, result: KeptResult | None = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def message_result(self, queue: str, message_id: str, *, wait_ms: int = ...) -> MessageResult: ...
+
+
+class ResultCodec:
+    """Writes what a handler returns, by its annotation, and reads it. Raises like `Payload`, ValueError for `keep`."""
+
+    def __init__(self, returns: Any, keep: KeepFor) -> None:
+        self._payload = Payload(returns)
+        self._keep_ms = milliseconds_of(keep)
+        self.read = self._payload.decode
+
+    def settlement(self, result: object) -> Settlement:
+        """The ack with this result. Raises ValueError for one that is too large, and what `Payload` raises."""
+        content = self._payload.encode(result)
+        size = len(content.encode())
+        if size > limits.RESULT_BYTES_MAX:
+            raise ValueError(f"it has {size:,} bytes, and at most {limits.RESULT_BYTES_MAX:,} are kept")
+        return Settlement("ack", result=KeptResult(content, self._keep_ms))
+
+
+def milliseconds_of(keep: KeepFor) -> int:
+    """How long to keep a result. Raises ValueError for what is no such time."""
+    if isinstance(keep, str):
+        found = parse_duration(keep)
+    elif isinstance(keep, timedelta):
+        found = keep // timedelta(milliseconds=1)
+    elif isinstance(keep, bool) or not isinstance(keep, (int, float)) or not math.isfinite(keep):
+        raise ValueError(f"a time is seconds, a text as '1h' or a timedelta, not {keep!r}")
+    else:
+        found = math.ceil(keep * 1_000)
+    if not 1 <= found <= limits.RESULT_KEPT_MS_MAX:
+        raise ValueError(f"1 ms to 7 d, not {keep!r}")
+    return found
+
+
+def keeps_results(source: Source) -> bool:
+    """Whether a source stores results: all but tables of an application."""
+    return hasattr(source, "message_result")
+
+
+async def ack_with_result(
+    source: Source, queue: str, receipts: list[str], result: KeptResult
+) -> list[ReceiptResult]:
+    """Acknowledge messages that share a result."""
+    return await cast("KeepsResults", source).ack(queue, receipts, result=result)
+
+
+def content_of(known: MessageResult) -> str:
+    """The result of a message that has ended. Raises JobFailed and ResultGone."""
+    if known.state != "acked":
+        raise JobFailed(known.id, known.state, known.last_error)
+    if known.result is None:
+        raise ResultGone(f"the message {known.id} was acknowledged without a result")
+    return known.result
