@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.messages.receipts import ReceiptResult
-from forq_trio.model.results.types import KeptResult, MessageResult
+from forq_trio.model.results.types import HOW, KeptResult, MessageResult
 from forq_trio.worker.outcomes import Settlement
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import Source
@@ -29,9 +29,8 @@ class JobFailed(Exception):
         self.last_error = last_error
 
     def __str__(self) -> str:
-        how = "is a dead letter" if self.state == "dead" else f"was {self.state}"
-        how = "has expired" if self.state == "expired" else how
-        return f"the message {self.message_id} {how}" + (f": {self.last_error}" if self.last_error else "")
+        why = f": {self.last_error}" if self.last_error else ""
+        return f"the message {self.message_id} {HOW[self.state]}{why}"
 
 
 class ResultGone(Exception):

@@ -7,8 +7,5 @@ RESULTS_BYTES_MAX = MIB  # that one ack stores, where its receipts share a resul
 RESULT_KEPT_MS_DEFAULT = HOUR_MS
 RESULT_KEPT_MS_MAX = 7 * DAY_MS
 RESULTS_KEPT_MAX = 100_000  # finished messages with results while the history is off; then the oldest go
-# The progress of a message in process. Only the latest one is known, in memory.
-PROGRESS_MAX = 100  # percent
-PROGRESS_TEXT_LENGTH_MAX = 80
 
 assert RESULT_BYTES_MAX <= RESULTS_BYTES_MAX

@@ -1,5 +1,6 @@
 """A result, how a message ended, and what is known of both."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -11,6 +12,17 @@ from forq_trio.model.values import Uuid, bounded
 
 Ending = Outcome | Literal["dead"]
 """How a message ended for who waits for it: as in the history, or as a dead letter, which may be redriven."""
+
+HOW: Mapping[str, str] = {
+    "waiting": "has not ended",
+    "acked": "was acknowledged",
+    "dead": "is a dead letter",
+    "discarded": "was discarded",
+    "expired": "has expired",
+    "deleted": "was deleted",
+    "cancelled": "was cancelled",
+}
+"""What is said of a message, by its state."""
 
 KeepMs = Annotated[
     int, bounded(1, limits.RESULT_KEPT_MS_MAX, "For how many milliseconds it is kept at least.")
