@@ -67,7 +67,6 @@ _NAMES: dict[type[Command[Any]], str] = {
     commands.Pause: "a pause",
     commands.Purge: "a purge",
     commands.OpenConsumer: "a consumer of a pipeline",
-    commands.AckWithResult: "a result",
 }
 """The callers' names for the commands that tables do not support; for a claim, the name of its unsupported option."""
 

@@ -8,13 +8,10 @@ from functools import partial
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
-from forq_trio.model import limits
-from forq_trio.model.checks import check_range
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.logs.types import LogLines
 from forq_trio.model.messages.types import Delivery, MessageInfo
 from forq_trio.model.messages.where import Wanted
-from forq_trio.model.results.types import MessageResult
 
 
 def undelivery(broker: Broker, queue: str, deliveries: Sequence[Delivery]) -> Callable[[], None]:
@@ -84,15 +81,3 @@ async def wait_for_events(
         return page
     async with request.cancelled_on_disconnect():
         return await broker.lines.events(page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
-
-
-async def wait_for_result(
-    broker: Broker, request: Request, queue: str, message_id: str, *, wait_ms: int
-) -> MessageResult:
-    """How a message ended, waiting for it. Raises like `Broker.message_result`."""
-    check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
-    found = await broker.message_result(queue, message_id)
-    if found.state != "waiting" or not wait_ms:
-        return found
-    async with request.cancelled_on_disconnect():
-        return await broker.message_result(queue, message_id, wait_ms=wait_ms)

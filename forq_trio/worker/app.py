@@ -22,7 +22,6 @@ from forq_trio.model.messages.types import check_queue_name
 from forq_trio.outbox.relay import check_source
 from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler, WorkerSetupError
-from forq_trio.worker.kept_results import keeps_results
 from forq_trio.worker.lifespan import Lifespan, check_lifespan
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.opened import Opened
@@ -433,8 +432,7 @@ class Worker(Router):
         lease_ms, attempts = await self._rules(handler, source, until)
         retries = handler.retries()
         options = handler.options
-        if options.keep_result is not None and not keeps_results(source):
-            raise handler.refuse("keep_result: this source keeps no results")
+        handler.check_source(source)
         return QueueLoop(
             handler,
             source,

@@ -18,10 +18,11 @@ from forq_trio.model.keys.types import Offered
 from forq_trio.model.messages.types import Produced, check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.kept_results import KeepFor, ResultCodec
+from forq_trio.worker.kept_results import KeepFor, ResultCodec, keeps_results
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, text_of
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
+from forq_trio.worker.source import Source
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -163,6 +164,11 @@ class Handler(Generic[P, R]):
         if self.sends is None:
             raise RuntimeError(f"{self.name}: no Worker has included its router")
         return self.sends
+
+    def check_source(self, source: Source) -> None:
+        """Raise WorkerSetupError if this source cannot do what the options say."""
+        if self._returns is not None and not keeps_results(source):
+            raise self.refuse("keep_result: this source keeps no results")
 
     def refuse(self, problem: str) -> WorkerSetupError:
         """The error that names the handler's place."""

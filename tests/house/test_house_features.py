@@ -51,6 +51,12 @@ FEATURES = {
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),
     "sqs": Feature(r"[Ss]qs|SQS", r"sqs", 9),
+    # Its own files are those of the history, too, where results are kept.
+    "results": Feature(
+        r"AckWithResult|KeptResult|MessageResult|message_result|keep_result",
+        r"result|history|finished|(^|/)logs[./]|log_reader|migrations/",
+        8,
+    ),
 }
 
 
