@@ -13,7 +13,7 @@ from forq_trio.model.results.methods import ResultMethods
 from forq_trio.model.results.types import MessageResult
 
 
-class Results(ResultMethods, BrokerBase):
+class ResultCalls(ResultMethods, BrokerBase):
     """The database is read when a message may have ended, and not again and again."""
 
     async def message_result(self, queue: str, message_id: str, *, wait_ms: int = 0) -> MessageResult:

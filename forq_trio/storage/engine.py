@@ -148,6 +148,10 @@ DURATION_KINDS = (WAIT, END_TO_END, HANDLING)
 until its ack, where the ack came within the lease."""
 
 
+ENDED: Final = "*"
+"""Stands among the queues of which a process tells others that they woke: messages have ended."""
+
+
 class Elsewhere(Struct, gc=False):
     """What batches of other processes did."""
 

@@ -2,13 +2,14 @@
 
 import math
 from datetime import timedelta
-from typing import Any, Protocol, cast
+from types import UnionType
+from typing import Any, Protocol, Union, cast, get_args, get_origin
 
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.model.results.types import HOW, KeptResult, MessageResult
-from forq_trio.worker.outcomes import Settlement
+from forq_trio.worker.outcomes import Outcome, Settlement
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import Source
 
@@ -51,7 +52,7 @@ class ResultCodec:
     """Writes what a handler returns, by its annotation, and reads it. Raises like `Payload`, ValueError for `keep`."""
 
     def __init__(self, returns: Any, keep: KeepFor) -> None:
-        self._payload = Payload(returns)
+        self._payload = Payload(_without_outcomes(returns))
         self._keep_ms = milliseconds_of(keep)
         self.read = self._payload.decode
 
@@ -62,6 +63,14 @@ class ResultCodec:
         if size > limits.RESULT_BYTES_MAX:
             raise ValueError(f"it has {size:,} bytes, and at most {limits.RESULT_BYTES_MAX:,} are kept")
         return Settlement("ack", result=KeptResult(content, self._keep_ms))
+
+
+def _without_outcomes(returns: Any) -> Any:
+    """The type of the results of a handler that may return an outcome, too: `Size` of `Size | Discard`."""
+    if get_origin(returns) not in (Union, UnionType):
+        return returns
+    results = [each for each in get_args(returns) if not (isinstance(each, type) and issubclass(each, Outcome))]
+    return Union[tuple(results)] if results else returns
 
 
 def milliseconds_of(keep: KeepFor) -> int:

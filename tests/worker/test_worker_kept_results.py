@@ -29,11 +29,11 @@ def a_thumbnailer() -> Worker:
     app = Worker("http://127.0.0.1:1")
 
     @app.on("thumbs", keep_result="1h", retry=[60])
-    async def thumb(path: str, job: Job) -> Size:
+    async def thumb(path: str, job: Job) -> Size | Discard:
         if path == "broken":
             raise OSError("no such picture")
         if path == "unwanted":
-            raise Discard("a film")
+            return Discard("a film")
         return Size(640, len(path))
 
     @app.on("plain")
@@ -140,7 +140,6 @@ def test_results_of_a_server_and_of_threads(backend: str) -> None:
                     asked.result_blocking(sent[0])
 
         anyio.run(web, backend=backend)
-        other._source._blocking.close()
 
 
 @both

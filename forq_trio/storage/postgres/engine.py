@@ -433,6 +433,8 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
+        if tx.endings.noted:
+            woken.append(ENDED)
         # Others must know a token or session at once: the next request with it may go to another process.
         access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or access_changed:
