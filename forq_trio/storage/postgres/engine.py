@@ -34,7 +34,15 @@ from forq_trio.model.errors import (
     ZeroCharacter,
 )
 from forq_trio.model.server.database_urls import NO_OTHER_URLS, OtherUrls
-from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, OutcomeLost, Snapshot
+from forq_trio.storage.engine import (
+    ENDED,
+    Batch,
+    BatchResult,
+    EngineFacts,
+    EngineSettings,
+    OutcomeLost,
+    Snapshot,
+)
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.first_read import first_read
