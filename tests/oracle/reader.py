@@ -371,9 +371,9 @@ def _matches(row: Row, wanted: MessageFilter) -> bool:
 
 def stored_result(row: Row, queue: str) -> MessageResult | None:
     """What is known of a stored message that was sent to this queue."""
-    known = {"id": row.id, "queue": row.queue, "attempts": row.attempts, "last_error": row.last_error}
+    known = MessageResult(row.id, row.queue, "waiting", row.attempts, last_error=row.last_error)
     if row.queue == queue:
-        return MessageResult(state="waiting", **known)
+        return known
     if row.source_queue == queue:
-        return MessageResult(state="dead", ended_at=row.dead_lettered_at, **known)
+        return msgspec.structs.replace(known, state="dead", ended_at=row.dead_lettered_at)
     return None

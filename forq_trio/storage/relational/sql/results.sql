@@ -4,7 +4,8 @@
 -- Copy a message that is about to be removed, with its result.
 INSERT INTO history (id, seq, message_id, queue, outcome, reason, finished_at, attempts, priority, received_at,
                      first_received_at, bytes, number, total, group_id, attributes, failure_reason, source_queue,
-                     source_attempts, dead_lettered_at, last_error, error_key, failures, content, key, kind, result, kept_until)
+                     source_attempts, dead_lettered_at, last_error, error_key, failures, content, key, kind, result,
+                     kept_until)
 SELECT ?1, seq, id, queue, ?2, ?3, ?4, attempts, priority, received_at, first_received_at, ?5, ?6, ?7, group_id,
        attributes, failure_reason, source_queue, source_attempts, dead_lettered_at, last_error, error_key, failures, content,
        iif(kind IS NULL, NULL, (SELECT own_key FROM message_keys WHERE message = seq)), kind, ?8, ?9
