@@ -16,27 +16,34 @@ DONE = KeptResult('{"width":640}', 60_000)
 
 
 class Asker:
-    """A task that waits for the end of a message. known: what it was told, None until then."""
+    """A task that waits for the end of a message. is_done: it was told."""
 
-    def __init__(self, face: Face, message_id: str, queue: str = "q") -> None:
-        self.known: MessageResult | None = None
-        self.missing = False
+    def __init__(self, face: Face, message_id: str) -> None:
         self._face = face
-        self._asked = queue, message_id
+        self._message_id = message_id
+        self._known: MessageResult | None = None
+        self._done = trio.Event()
 
     async def ask(self) -> None:
-        try:
-            self.known = await self._face.methods.message_result(*self._asked, wait_ms=WAIT_MS_MAX)
-        except MessageNotFound:
-            self.missing = True
+        self._known = await self._face.methods.message_result("q", self._message_id, wait_ms=WAIT_MS_MAX)
+        self._done.set()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    async def told(self) -> MessageResult:
+        """What it is told."""
+        await self._done.wait()
+        assert self._known is not None
+        return self._known
 
 
 async def asking(face: Face, nursery: trio.Nursery, message_id: str) -> Asker:
     """A task that waits already."""
     asker = Asker(face, message_id)
     nursery.start_soon(asker.ask)
-    await all_idle()
-    assert (asker.known, asker.missing) == (None, False)
+    await face.has_asker(message_id)
     return asker
 
 
@@ -59,8 +66,7 @@ async def test_the_end_of_a_message_wakes_who_waits_at_once(face: Face) -> None:
     async with trio.open_nursery() as nursery:
         askers = [await asking(face, nursery, sent.id) for _ in range(2)]
         assert (await face.methods.ack("q", [receipt], result=DONE))[0].ok
-        await all_idle()
-        assert [asker.known and asker.known.result for asker in askers] == [DONE.content] * 2
+        assert [(await asker.told()).result for asker in askers] == [DONE.content] * 2
 
 
 async def test_an_ack_without_a_result_wakes_who_waits_too(face: Face) -> None:
@@ -69,9 +75,8 @@ async def test_an_ack_without_a_result_wakes_who_waits_too(face: Face) -> None:
     async with trio.open_nursery() as nursery:
         asker = await asking(face, nursery, sent.id)
         assert await face.ack(receipt) == [True]
-        await all_idle()
-        assert asker.known is not None
-        assert (asker.known.state, asker.known.result) == ("acked", None)
+        known = await asker.told()
+        assert (known.state, known.result) == ("acked", None)
     with pytest.raises(MessageNotFound):
         await face.methods.message_result("q", sent.id)
 
@@ -82,10 +87,9 @@ async def test_a_dead_letter_and_its_last_error_are_told(face: Face) -> None:
     async with trio.open_nursery() as nursery:
         asker = await asking(face, nursery, sent.id)
         assert await face.nack(receipt, reason="no line", final=True) == [True]
-        await all_idle()
-        assert asker.known is not None
-        assert (asker.known.state, asker.known.queue) == ("dead", "q-dlq")
-        assert (asker.known.last_error, asker.known.ended_at) == ("no line", T0)
+        known = await asker.told()
+        assert (known.state, known.queue) == ("dead", "q-dlq")
+        assert (known.last_error, known.ended_at) == ("no line", T0)
 
 
 async def test_a_cancellation_is_told_where_nothing_is_stored_of_it(face: Face) -> None:
@@ -93,9 +97,7 @@ async def test_a_cancellation_is_told_where_nothing_is_stored_of_it(face: Face) 
     async with trio.open_nursery() as nursery:
         asker = await asking(face, nursery, sent.id)
         await face.methods.cancel("q", sent.id)
-        await all_idle()
-        assert asker.known is not None
-        assert asker.known.state == "cancelled"
+        assert (await asker.told()).state == "cancelled"
 
 
 async def test_other_messages_wake_nobody_and_a_wait_ends_by_itself(face: Face) -> None:
@@ -105,10 +107,9 @@ async def test_other_messages_wake_nobody_and_a_wait_ends_by_itself(face: Face) 
         asker = await asking(face, nursery, sent.id)
         await face.methods.cancel("q", other.id)
         await all_idle()
-        assert asker.known is None
+        assert not asker.is_done
         await face.advance(WAIT_MS_MAX + SECOND)
-        assert asker.known is not None
-        assert asker.known.state == "waiting"
+        assert (await asker.told()).state == "waiting"
 
 
 async def test_results_are_bounded_and_only_current_receipts_give_them(face: Face) -> None:
