@@ -31,7 +31,9 @@ class ResultCalls(ResultMethods, BrokerBase):
         ended = self._writer.announced.ended
         with ended.on(seen.id) as watcher:
             with trio.move_on_after(seconds):
-                await self._writer.execute(Ping())  # a batch that runs now does not tell of acks without a result
+                await self._writer.execute(
+                    Ping()
+                )  # a batch that runs now does not tell of acks without a result
                 found: MessageResult | None = seen
                 while found is not None and found.state == "waiting" and not ended.closed:
                     watcher.mark()

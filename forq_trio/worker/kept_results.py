@@ -2,6 +2,8 @@
 
 import math
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from types import UnionType
 from typing import Any, Protocol, Union, cast, get_args, get_origin
 
@@ -69,8 +71,10 @@ def _without_outcomes(returns: Any) -> Any:
     """The type of the results of a handler that may return an outcome, too: `Size` of `Size | Discard`."""
     if get_origin(returns) not in (Union, UnionType):
         return returns
-    results = [each for each in get_args(returns) if not (isinstance(each, type) and issubclass(each, Outcome))]
-    return Union[tuple(results)] if results else returns
+    results = [
+        each for each in get_args(returns) if not (isinstance(each, type) and issubclass(each, Outcome))
+    ]
+    return reduce(or_, results) if results else returns
 
 
 def milliseconds_of(keep: KeepFor) -> int:

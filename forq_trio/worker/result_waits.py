@@ -61,26 +61,26 @@ class _Deadline:
 async def _ended(source: Source, queue: str, message_id: str, seconds: float) -> MessageResult:
     keeper = cast("KeepsResults", source)
     deadline = _Deadline(seconds, message_id)
-    try:
-        while (
-            known := await keeper.message_result(queue, message_id, wait_ms=deadline.wait_ms)
-        ).state == "waiting":
-            await anyio.sleep(deadline.pause())
-    except MessageNotFound:
-        raise _gone(message_id) from None
-    return known
+    while True:
+        try:
+            known = await keeper.message_result(queue, message_id, wait_ms=deadline.wait_ms)
+        except MessageNotFound:
+            raise _gone(message_id) from None
+        if known.state != "waiting":
+            return known
+        await anyio.sleep(deadline.pause())
 
 
 def _ended_blocking(source: "ForqClient", queue: str, message_id: str, seconds: float) -> MessageResult:
     deadline = _Deadline(seconds, message_id)
-    try:
-        while (
-            known := source.message_result(queue, message_id, wait_ms=deadline.wait_ms)
-        ).state == "waiting":
-            time.sleep(deadline.pause())
-    except MessageNotFound:
-        raise _gone(message_id) from None
-    return known
+    while True:
+        try:
+            known = source.message_result(queue, message_id, wait_ms=deadline.wait_ms)
+        except MessageNotFound:
+            raise _gone(message_id) from None
+        if known.state != "waiting":
+            return known
+        time.sleep(deadline.pause())
 
 
 def _gone(message_id: str) -> ResultGone:

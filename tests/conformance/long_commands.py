@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from forq_trio.model.access.types import SECRET
 from forq_trio.model.commands import (
     Ack,
-    AckWithResult,
     AckById,
+    AckWithResult,
     Claim,
     Configure,
     Delete,

@@ -111,7 +111,12 @@ def test_a_dead_letter_is_known_by_the_queue_it_came_from(engine):
     result = run(engine, Nack("q", (receipt,), None, "no line"), now=T0 + 3)
     assert dict(result.ended) == {sent.id: "dead"}
     known = result_of(engine, sent.id)
-    assert (known.queue, known.state, known.last_error, known.ended_at) == ("q-dlq", "dead", "no line", T0 + 3)
+    assert (known.queue, known.state, known.last_error, known.ended_at) == (
+        "q-dlq",
+        "dead",
+        "no line",
+        T0 + 3,
+    )
     assert result_of(engine, sent.id, "q-dlq").state == "waiting"
     assert do(engine, Redrive("q-dlq", (sent.id,))) == (True,)
     assert result_of(engine, sent.id).state == "waiting"

@@ -14,9 +14,7 @@ def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.messages.values())
     size = sum(message.bytes for message in oldest)
     enabled = tx.state.defaults.history
-    removed = outlived(
-        oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled
-    )
+    removed = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
     if removed:
         tx.state.history.gone = removed[-1].history_id
         _forget(tx, removed)

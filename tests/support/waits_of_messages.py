@@ -332,7 +332,9 @@ def nacks_by_id(world: World, n: int) -> Commands:
 
 @case(AckWithResult)
 def acks_with_results(world: World, n: int) -> Commands:
-    return [AckWithResult("q", receipts([each]), f"r{index}", 1_000) for index, each in enumerate(world.leased(n))]
+    return [
+        AckWithResult("q", receipts([each]), f"r{index}", 1_000) for index, each in enumerate(world.leased(n))
+    ]
 
 
 @case(DiscardMessages)

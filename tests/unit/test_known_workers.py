@@ -281,7 +281,11 @@ def test_progress_is_bounded_and_counts_in_bytes(known: KnownWorkers):
     found = known.holder_of("q", worker_id(1), 1)
     assert found is not None
     assert found.progress == told
-    for odd in (JobProgress(101), JobProgress(-1), JobProgress(1, "x" * (limits.PROGRESS_TEXT_LENGTH_MAX + 1))):
+    for odd in (
+        JobProgress(101),
+        JobProgress(-1),
+        JobProgress(1, "x" * (limits.PROGRESS_TEXT_LENGTH_MAX + 1)),
+    ):
         with pytest.raises(OutOfRange):
             known.report(report(1, part(holds=(replace(one, progress=odd),))))
 

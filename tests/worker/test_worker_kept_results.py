@@ -170,7 +170,8 @@ def test_a_result_that_cannot_be_kept_fails_the_attempt() -> None:
 
         async with app.testing() as t:
             large, odd, right = [
-                await repeat.later(number) for number in (limits.RESULT_BYTES_MAX + 1, 0, limits.RESULT_BYTES_MAX)
+                await repeat.later(number)
+                for number in (limits.RESULT_BYTES_MAX + 1, 0, limits.RESULT_BYTES_MAX)
             ]
             assert await t.drain() == 3
             with pytest.raises(JobFailed, match="the result cannot be kept: it has 65,537 bytes"):
@@ -209,7 +210,10 @@ def test_a_blocking_program_asks_for_results_with_the_clients_methods() -> None:
         waiter = threading.Thread(
             target=lambda: known.append(client.message_result("q", sent.id, wait_ms=20_000))
         )
+        waits = threading.Event()
+        broker.inner._writer.announced.ended.on_first = waits.set
         waiter.start()
+        waits.wait()
         client.cancel("q", sent.id)
         waiter.join()
         assert known[0].state == "cancelled"

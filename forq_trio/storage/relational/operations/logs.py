@@ -63,9 +63,7 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     rows = tx.query("oldest_finished", tx.history.log.first, steps * limits.HISTORY_STEP_MESSAGES + 1)
     oldest = [_Finished(*row) for row in rows]
     enabled = tx.history.log.enabled
-    wanted = outlived(
-        oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled
-    )
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
     removed = one_step(wanted, steps)
     if removed:
         _forget(tx, removed, removed[-1].id + 1)

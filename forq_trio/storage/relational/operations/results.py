@@ -22,9 +22,7 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 @operation(AckWithResult)
-def ack_with_result(
-    tx: Transaction, commands: Sequence[AckWithResult]
-) -> list[tuple[bool, ...] | Deferred]:
+def ack_with_result(tx: Transaction, commands: Sequence[AckWithResult]) -> list[tuple[bool, ...] | Deferred]:
     messages = named_by_receipts(tx, commands)
     given: dict[int, AckWithResult] = {}
     removed: list[Row] = []
