@@ -33,11 +33,11 @@ FEATURES = {
     # Not: to reschedule a message or a task, what is scheduled (pgq's scheduled_for, a backup that nobody asked for), a
     # scheduler. `delayed` is a layer above, whose recurring messages have a cron of their own.
     "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 25),
-    # Its own files are those of the two logs, too, of which it is one. Not: the monitor's, for charts, and pgq's, of
-    # its tables.
+    # Its own files are those of the two logs, too, of which it is one, and those of results, which it keeps. Not: the
+    # monitor's, for charts, and pgq's, of its tables.
     "history": Feature(
         r"(?<!monitor\.)\bhistory\b",
-        r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
+        r"history|finished|results|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),

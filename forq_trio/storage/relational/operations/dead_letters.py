@@ -62,8 +62,8 @@ def remove(
 ) -> None:
     """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
 
-    alone: True if offers that wait behind their keys become messages now; False if they are removed, too. keep: what
-    stores them in the history.
+    alone: True if offers that wait behind their keys become messages now; False if they are removed, too. keep: called
+    with the messages before they go.
     """
     if not messages:
         return

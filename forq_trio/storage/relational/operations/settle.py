@@ -141,7 +141,7 @@ class _Messages:
 SETTLEMENTS = Ack, DiscardMessages, Nack, Extend, Release
 
 
-class Settling(Protocol):
+class ByReceipts(Protocol):
     """A command that settles messages by their receipts."""
 
     @property
@@ -150,10 +150,10 @@ class Settling(Protocol):
     def receipts(self) -> tuple[Receipt, ...]: ...
 
 
-SettlingT = TypeVar("SettlingT", bound=Settling)
+SettlingT = TypeVar("SettlingT", bound=ByReceipts)
 
 
-def named_by(commands: Sequence[Settling]) -> tuple[str, str | int, int]:
+def named_by(commands: Sequence[ByReceipts]) -> tuple[str, str | int, int]:
     """The statement that finds the messages that these commands name, its binding, and how many there are."""
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
     if len(seqs) == 1:
@@ -161,7 +161,7 @@ def named_by(commands: Sequence[Settling]) -> tuple[str, str | int, int]:
     return "find_by_sequence", str(seqs), len(seqs)
 
 
-def named_by_receipts(tx: Transaction, commands: Sequence[Settling]) -> _Messages:
+def named_by_receipts(tx: Transaction, commands: Sequence[ByReceipts]) -> _Messages:
     """The messages that these commands of one kind name."""
     statement, names, count = named_by(commands)
     # what a pipeline has leased has another receipt, but that of an earlier claim may do
