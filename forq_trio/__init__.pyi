@@ -98,6 +98,7 @@ from forq_trio.model.server.processes import JobRun as JobRun
 from forq_trio.model.server.processes import ProcessInfo as ProcessInfo
 from forq_trio.model.sqs.types import SqsDetails as SqsDetails
 from forq_trio.model.workers.types import HeldMessage as HeldMessage
+from forq_trio.model.workers.types import JobProgress as JobProgress
 from forq_trio.model.workers.types import WorkerInfo as WorkerInfo
 from forq_trio.model.workers.types import WorkerQueue as WorkerQueue
 from forq_trio.model.workers.types import WorkerReport as WorkerReport

@@ -214,7 +214,7 @@ ACK_MESSAGES = Endpoint(
     "(docs/results.md).",
     body=AckRequest,
     answers=_SETTLED,
-    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+    errors=(errors.OutOfRange.about("result"), *SETTLE_ERRORS, *TABLE_ERRORS),
 )
 NACK_MESSAGES = Endpoint(
     "POST",
