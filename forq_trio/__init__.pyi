@@ -82,6 +82,8 @@ from forq_trio.model.queues.settings import QueueRules as QueueRules
 from forq_trio.model.queues.settings import QueueSettings as QueueSettings
 from forq_trio.model.queues.settings import QueueTable as QueueTable
 from forq_trio.model.queues.settings import SettingsOptions as SettingsOptions
+from forq_trio.model.results.types import KeptResult as KeptResult
+from forq_trio.model.results.types import MessageResult as MessageResult
 from forq_trio.model.schedules.errors import CronPlace as CronPlace
 from forq_trio.model.schedules.types import ChangedSchedule as ChangedSchedule
 from forq_trio.model.schedules.types import NewSchedule as NewSchedule
@@ -96,6 +98,7 @@ from forq_trio.model.server.processes import JobRun as JobRun
 from forq_trio.model.server.processes import ProcessInfo as ProcessInfo
 from forq_trio.model.sqs.types import SqsDetails as SqsDetails
 from forq_trio.model.workers.types import HeldMessage as HeldMessage
+from forq_trio.model.workers.types import JobProgress as JobProgress
 from forq_trio.model.workers.types import WorkerInfo as WorkerInfo
 from forq_trio.model.workers.types import WorkerQueue as WorkerQueue
 from forq_trio.model.workers.types import WorkerReport as WorkerReport

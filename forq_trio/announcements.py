@@ -3,7 +3,7 @@
 import trio
 
 from forq_trio.storage.engine import BatchResult, Elsewhere, Snapshot
-from forq_trio.watches import ALL_QUEUES, Watches
+from forq_trio.watches import ALL_QUEUES, EndingWatches, Watches
 
 
 class Announcements:
@@ -14,6 +14,7 @@ class Announcements:
         self.events = Watches()  # wakes tasks when lifecycle events are stored
         self.withdrawn = Watches()  # wakes tasks when messages are removed while a consumer has them
         self._withdrawn_at = 0  # the position of the last one that was announced
+        self.ended = EndingWatches()  # wakes tasks when their message has ended
         self.moved = trio.Event()
         """Set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
@@ -25,6 +26,7 @@ class Announcements:
         for done in everywhere:
             self.ready.notify(done.woken)
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
+            self.ended.tell(done.ended)
         self.token_changes += sum(each.tokens for each in result.elsewhere)
         latest = snapshot.withdrawn
         if latest.last > self._withdrawn_at:
@@ -41,6 +43,7 @@ class Announcements:
         self.ready.close()
         self.events.close()
         self.withdrawn.close()
+        self.ended.close()
 
     def end(self) -> None:
         """Wake the tasks that wait for published messages for good: the writer has ended."""

@@ -1,16 +1,17 @@
-"""Watches: tasks that wait until messages of a queue become ready, or until lifecycle events of a queue (or of any) are
-stored. A watch claims nothing.
+"""Watches: tasks that wait until messages of a queue become ready, until lifecycle events of a queue (or of any) are
+stored, or until a message has ended. A watch claims nothing.
 
 However many tasks watch a queue, only WATCHERS_AWAKE_MAX of them are awake at once. Each reads, or sends the writer a
 command, and wakes the next one when it waits again or leaves. Thousands that woke together would delay everybody else.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import trio
 
 from forq_trio.model import limits
+from forq_trio.model.results.types import Ending
 
 ALL_QUEUES = ""
 """The queue of a watch for all queues."""
@@ -127,3 +128,32 @@ class Watches:
             queue.changes += 1
             queue.awake += len(queue.line)
             queue.line.unpark_all()
+
+
+class EndingWatches(Watches):
+    """The tasks that wait until a message has ended, each by its id in place of a queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._endings: dict[str, Ending] = {}  # of watched messages
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[Watcher]:
+        try:
+            with super().on(name) as watcher:
+                yield watcher
+        finally:
+            if name not in self:
+                self._endings.pop(name, None)
+
+    def tell(self, ended: Mapping[str, Ending]) -> None:
+        """Wake the tasks that wait for these messages."""
+        if not self:
+            return
+        for message_id in self._by_queue.keys() & ended.keys():
+            self._endings[message_id] = ended[message_id]
+            self._by_queue[message_id].happened()
+
+    def ending(self, message_id: str) -> Ending | None:
+        """How a watched message ended; None if it has not, since the first task has begun to wait for it."""
+        return self._endings.get(message_id)

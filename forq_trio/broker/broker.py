@@ -20,6 +20,7 @@ from forq_trio.broker.outboxes import OutboxCalls
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
+from forq_trio.broker.results import ResultCalls
 from forq_trio.broker.schedules import ScheduleCalls
 from forq_trio.broker.sqs import SqsCalls
 from forq_trio.broker.tokens import Tokens
@@ -35,6 +36,7 @@ class Broker(
     OutboxCalls,
     Offers,
     Receives,
+    ResultCalls,
     Administration,
     BoundCalls,
     Finished,

@@ -18,6 +18,7 @@ from forq_trio.model.budget import Budget
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
 from forq_trio.model.workers.types import (
+    HeldMessage,
     QueueWorkers,
     WorkerInfo,
     WorkerQueue,
@@ -31,6 +32,7 @@ from forq_trio.telemetry.families import Family, QueueKey, by_label, by_queue, g
 _WORKER_BYTES = 2_000
 _QUEUE_BYTES = 500 + 8 * limits.WORKER_SAMPLES_MAX
 _HOLD_BYTES = 320
+_PROGRESS_BYTES = 120
 
 
 class _Entry(Struct):
@@ -120,6 +122,15 @@ class KnownWorkers:
     def of(self, queue: str) -> list[WorkerInfo]:
         """The workers that serve this queue."""
         return self._infos(self._of_queue.get(queue, ()))
+
+    def holder_of(self, queue: str, message_id: str, attempt: int) -> HeldMessage | None:
+        """What a worker that answers says of a message that it has in process; None if none names this attempt."""
+        for info in self.of(queue):
+            part = None if info.silent else info.part_of(queue)
+            for held in () if part is None else part.holds:
+                if held.message_id == message_id and held.attempt == attempt:
+                    return held
+        return None
 
     def in_queue(self, queue: str) -> QueueWorkers:
         """The workers of this queue in numbers."""
@@ -318,4 +329,6 @@ def _leases_until(report: WorkerReport, now_ms: int) -> int:
 def _bytes_of(report: WorkerReport) -> int:
     texts = 4 * (len(report.name) + len(report.host) + len(report.version))
     parts = sum(_QUEUE_BYTES + len(part.queue) + _HOLD_BYTES * len(part.holds) for part in report.queues)
+    told = (held.progress for part in report.queues for held in part.holds)
+    parts += sum(_PROGRESS_BYTES + 4 * len(progress.text) for progress in told if progress is not None)
     return _WORKER_BYTES + texts + parts

@@ -28,6 +28,7 @@ from forq_trio.model.messages.types import (
     token_of_forq,
 )
 from forq_trio.model.messages.where import Wanted, where_of
+from forq_trio.model.results.types import KeptResult, check_result
 
 Outcome = bool | int | None
 """The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease; of `nack` a
@@ -77,18 +78,34 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         backend.post(commands.Release(queue, tuple(map(backend.parse_receipt, receipts))))
 
     @overload
-    async def ack(self, queue: str | None, receipts: OneReceipt) -> ReceiptResult: ...
+    async def ack(
+        self, queue: str | None, receipts: OneReceipt, *, result: KeptResult | None = ...
+    ) -> ReceiptResult: ...
 
     @overload
-    async def ack(self, queue: str | None, receipts: ManyReceipts) -> list[ReceiptResult]: ...
+    async def ack(
+        self, queue: str | None, receipts: ManyReceipts, *, result: KeptResult | None = ...
+    ) -> list[ReceiptResult]: ...
 
     async def ack(
-        self, queue: str | None, receipts: OneReceipt | ManyReceipts
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, *, result: KeptResult | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
+        if result is not None:
+            return outcome_of(receipts, await self._ack_with_result(queue, receipts, result))
         return outcome_of(receipts, await self._ack_all(queue, receipts))
 
     async def _ack_all(self, queue: str | None, receipts: OneReceipt | ManyReceipts) -> list[ReceiptResult]:
         return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
+
+    async def _ack_with_result(
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, result: KeptResult
+    ) -> list[ReceiptResult]:
+        check_result(result, len(receipts_of(receipts)))
+        return await self._settle(
+            queue,
+            receipts,
+            lambda known: commands.AckWithResult(queue, known, result.content, result.keep_ms),
+        )
 
     async def _nack_all(
         self,

@@ -43,6 +43,7 @@ COMMAND_GROUPS = {
         "extend": _Listed("settle", "Extend the leases of received messages."),
         "release": _Listed("settle", "Give messages back unprocessed."),
         **{name: _Listed("by_id", row.says) for name, row in BY_ID.items()},
+        "result": _Listed("result", "Print the result of a message, waiting for its end."),
         "key": _Listed("key", "List, show, reschedule or drop messages by key."),
         "export": _Listed("export", "Write the messages of a queue as lines of JSON."),
     },

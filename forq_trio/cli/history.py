@@ -44,6 +44,8 @@ _SHOWN = (
     ("ended", "finished_at"),
     ("attempts", "attempts"),
     ("last error", "last_error"),
+    ("result", "result"),
+    ("kept until", "kept_until"),
     ("came from", "source_queue"),
     ("sent", "received_at"),
     ("first received", "first_received_at"),
@@ -52,7 +54,7 @@ _SHOWN = (
     ("key", "key"),
     ("kind", "kind"),
 )
-_TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
+_TIMES = frozenset({"finished_at", "received_at", "first_received_at", "kept_until"})
 
 
 @click.group(cls=CommandGroup)

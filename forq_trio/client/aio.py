@@ -15,6 +15,7 @@ from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_queues import AsyncQueueClient
+from forq_trio.client.aio_results import AsyncResults
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.aio_workers import AsyncWorkers
 from forq_trio.model.access import endpoints as token_api
@@ -50,6 +51,7 @@ from forq_trio.model.server.methods import ServerMethods
 
 
 class AsyncForqClient(
+    AsyncResults,
     SettlementMethods,
     MessageMethods,
     AsyncQueueClient,

@@ -13,6 +13,7 @@ from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_outboxes import Outboxes
 from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_queues import QueueClient
+from forq_trio.client.sync_results import Results
 from forq_trio.client.sync_schedules import Schedules
 from forq_trio.client.sync_settlements import Settlements
 from forq_trio.client.sync_workers import Workers
@@ -46,7 +47,16 @@ from forq_trio.model.server.compaction import CompactionInfo
 
 
 class ForqClient(
-    Settlements, QueueClient, DeadLetterClient, History, Keys, Outboxes, Pipelines, Schedules, Workers
+    Results,
+    Settlements,
+    QueueClient,
+    DeadLetterClient,
+    History,
+    Keys,
+    Outboxes,
+    Pipelines,
+    Schedules,
+    Workers,
 ):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 

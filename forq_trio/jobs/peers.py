@@ -16,7 +16,7 @@ from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.server.processes import HeardProcess, ProcessReport
-from forq_trio.storage.engine import Listener
+from forq_trio.storage.engine import ENDED, Listener
 from forq_trio.writer_actor import WriterActor
 
 
@@ -84,7 +84,9 @@ class Peers:
         self._rest.cancel()
 
     def _is_awaited(self, queue: str) -> bool:
-        """True if a receiver is parked there, or a task watches it."""
+        """True if a receiver is parked there, or a task watches it, or the end of a message."""
+        if queue == ENDED:
+            return bool(self._writer.announced.ended)
         return self._writer.parked.count(queue) > 0 or queue in self._writer.announced.ready
 
 

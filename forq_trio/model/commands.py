@@ -17,6 +17,7 @@ from forq_trio.model.messages.send_commands import *
 from forq_trio.model.outboxes.commands import *
 from forq_trio.model.publishing.commands import *
 from forq_trio.model.queues.commands import *
+from forq_trio.model.results.commands import *
 from forq_trio.model.schedules.commands import *
 from forq_trio.model.server.commands import *
 

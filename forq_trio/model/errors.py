@@ -143,6 +143,8 @@ _RANGES = {
     "delayMs": "delayMs is not 0 to 2,592,000,000 (of a send: to 31,622,400,000).",
     "reason": "reason is longer than 1,024 characters.",
     "receipts": "There are more than 1,000 receipts.",
+    "result": "The result is longer than 64 KiB of UTF-8, or 1 MiB for all receipts that share it.",
+    "keepMs": "keepMs is not 1 to 604,800,000.",
     "ids": "There are more than 1,000 ids.",
     "limit": (
         "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, or of events: 10,000)."

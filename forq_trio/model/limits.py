@@ -16,6 +16,7 @@ from forq_trio.model.messages.limits import *
 from forq_trio.model.outboxes.limits import *
 from forq_trio.model.publishing.limits import *
 from forq_trio.model.queues.limits import *
+from forq_trio.model.results.limits import *
 from forq_trio.model.schedules.limits import *
 from forq_trio.model.server.limits import *
 from forq_trio.model.workers.limits import *

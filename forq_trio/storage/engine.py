@@ -12,6 +12,7 @@ it on each. Paths are below storage/, those of operations/ below storage/relatio
     sends, the bounds of a queue                           operations/send.py, operations/eviction.py
     the order in which messages are claimed                operations/claim.py
     receipts, acks, nacks, discards                        operations/settle.py
+    results, and who waits for the end of a message        operations/results.py, relational/parts/endings.py
     limits of a group, held messages                       operations/group_limit.py, operations/unhold.py
     pause, limits in process, rates                        operations/rate_limit.py
     how many queues there may be                           relational/parts/counts.py
@@ -41,6 +42,7 @@ from forq_trio.model.messages.types import Delivery, QueueCounts
 from forq_trio.model.publishing.types import Staging
 from forq_trio.model.queues.setting_values import Defaults
 from forq_trio.model.queues.settings import QueueRules, QueueSettings
+from forq_trio.model.results.types import Ending
 from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.model.server.processes import HeardProcess, ProcessReport
 from forq_trio.model.workers.withdrawn import Withdrawals
@@ -80,6 +82,7 @@ class Batch(Struct, frozen=True, gc=False):
     refused: Set[type[Command[Any]]] = frozenset()
     # the queues with parked receivers in which another process made messages ready
     notified: Set[str] = frozenset()
+    ends_awaited: bool = False  # somebody waits for the end of a message, so that all ends are told
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -146,12 +149,17 @@ DURATION_KINDS = (WAIT, END_TO_END, HANDLING)
 until its ack, where the ack came within the lease."""
 
 
+ENDED: Final = "*"
+"""Stands among the queues of which a process tells others that they woke: messages have ended."""
+
+
 class Elsewhere(Struct, gc=False):
     """What batches of other processes did."""
 
     woken: Set[str]  # this and the next: as in BatchResult
     logged: Set[str]
     tokens: bool  # they changed access tokens
+    ended: dict[str, Ending] = {}  # as in BatchResult
 
 
 class OutcomeLost(Exception):
@@ -189,6 +197,8 @@ class BatchResult(Struct, gc=False):
     gate_seconds: float | None = None
     # the age of the oldest batch of another process that this one took over; None if there was none
     lag_seconds: float | None = None
+    # how messages ended, by their ids; acks without a result only where that is awaited
+    ended: Mapping[str, Ending] = {}
 
 
 class Snapshot(Protocol):

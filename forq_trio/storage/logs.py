@@ -93,6 +93,8 @@ class Kept(Protocol):
     def bytes(self) -> int: ...
     @property
     def finished_at(self) -> int: ...
+    @property
+    def kept_until(self) -> int | None: ...
 
 
 KeptT = TypeVar("KeptT", bound=Kept)
@@ -109,15 +111,20 @@ def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
 
 
 def outlived(
-    kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int
+    kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int, *, enabled: bool
 ) -> Sequence[KeptT]:
     """The messages that retention removes: those that are too old, or too many bytes together with all later ones.
 
-    kept: the oldest finished messages, oldest first. size: the bytes of the whole history.
+    kept: the oldest finished messages, oldest first. size: the bytes of the whole history. enabled: whether the history
+    is on. While it is off, a message with a result is too old once its time is over, else only where it is over.
     """
     believable = believable_until(finished_before, now_ms)
     for index, message in enumerate(kept):
-        if finished_before <= message.finished_at <= believable and size <= bytes_max:
+        stays = finished_before <= message.finished_at <= believable
+        if message.kept_until is not None:
+            is_wanted = now_ms < message.kept_until <= now_ms + limits.RESULT_KEPT_MS_MAX
+            stays = is_wanted or (enabled and stays)
+        if stays and size <= bytes_max:
             return kept[:index]
         size -= message.bytes
     return kept

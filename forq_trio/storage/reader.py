@@ -21,6 +21,7 @@ from forq_trio.model.logs.types import LogLines, LogName
 from forq_trio.model.messages.set_aside import SetAside
 from forq_trio.model.messages.types import KeyedMessage, MessageInfo, QueueCounts
 from forq_trio.model.publishing.types import PublishedVersion
+from forq_trio.model.results.types import MessageResult
 from forq_trio.model.schedules.types import SavedRun, Schedule, SchedulePage
 from forq_trio.model.server.database_state import DatabaseReading
 
@@ -53,6 +54,10 @@ class Reader(Protocol):
         ...
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
+
+    def message_result(self, queue: str, message_id: str) -> MessageResult | None:
+        """How a message ended that was sent to `queue`, or that it waits; None if nothing is known of it."""
+        ...
 
     def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
         """The pending message of a key; None for none."""

@@ -4,6 +4,8 @@ from heapq import nsmallest
 
 from msgspec import Struct
 
+from forq_trio.model.messages.types import MessageInfo
+from forq_trio.model.workers.types import JobProgress
 from forq_trio.ui.site import Site
 
 WORKERS_SHOWN = 10
@@ -32,6 +34,14 @@ class ShownWorkers(Struct, frozen=True):
     shown: list[WorkerOfQueue]
     unnamed: int
     at: int
+
+
+def progress_of(site: Site, message: MessageInfo) -> JobProgress | None:
+    """How far the handler of a message in flight is; None if it has not said that."""
+    if message.status != "processing":
+        return None
+    held = site.broker.known_workers.holder_of(message.queue, message.id, message.attempts)
+    return None if held is None else held.progress
 
 
 def workers_of(site: Site, queue: str) -> ShownWorkers:

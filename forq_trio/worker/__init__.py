@@ -5,6 +5,8 @@ from forq_trio.worker.handlers import CallNext as CallNext
 from forq_trio.worker.handlers import Handler as Handler
 from forq_trio.worker.handlers import WorkerSetupError as WorkerSetupError
 from forq_trio.worker.jobs import Job as Job
+from forq_trio.worker.kept_results import JobFailed as JobFailed
+from forq_trio.worker.kept_results import ResultGone as ResultGone
 from forq_trio.worker.loop import QueueStats as QueueStats
 from forq_trio.worker.outcomes import DeadLetter as DeadLetter
 from forq_trio.worker.outcomes import Discard as Discard

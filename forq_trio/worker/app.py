@@ -30,6 +30,7 @@ from forq_trio.worker.outbox import WorkerOutbox
 from forq_trio.worker.pools import Pools, open_pools, refuse_in_process
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.program_end import raising_at_last
+from forq_trio.worker.result_waits import ResultWaits
 from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.router import Router
 from forq_trio.worker.send_options import SendOptions, Sent
@@ -103,6 +104,11 @@ class Worker(Router):
         self._stopping = anyio.Event()
         self._beside: Any = None  # the context manager that runs it beside a body
         self._backend = backend or ("trio" if _has_trio() else "asyncio")
+
+    @property
+    def waits(self) -> ResultWaits:
+        """What waits for results of the handlers' messages (`Handler.result`)."""
+        return ResultWaits(self._source)
 
     @property
     def name(self) -> str:
@@ -428,6 +434,7 @@ class Worker(Router):
     ) -> QueueLoop:
         lease_ms, bounds = await self._rules(handler, source, until)
         options = handler.options
+        handler.check_source(source)
         return QueueLoop(
             handler,
             source,

@@ -3,10 +3,10 @@
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_args, overload
 
 from msgspec import Struct
 
@@ -17,15 +17,18 @@ from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
+from forq_trio.worker.kept_results import ResultCodec, keeps_results
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, UnreadableContent, text_of
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
 from forq_trio.worker.retries import RetryOption, RetryPolicies
 from forq_trio.worker.send_options import SendOptions, Sent, duration_ms
+from forq_trio.worker.source import Source
 
 PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 OnUnreadable = Literal["dead", "retry"]
 Pool = Literal["process"]
 
@@ -34,6 +37,8 @@ CallNext = Callable[[], Awaitable[object]]
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 LEASE_MS_MIN = 1_000
+RESULT_SECONDS = 30.0
+"""How long `result` waits by default."""
 CONCURRENCY_MAX = 1_000
 BATCH_MAX = limits.RECEIVE_BATCH_MAX
 
@@ -49,6 +54,17 @@ class SendingWorker(Protocol):
 
     def send_blocking(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
+    @property
+    def waits(self) -> "ResultContents": ...
+
+
+class ResultContents(Protocol):
+    """What waits for results as they are stored: see `result_waits`."""
+
+    async def content(self, queue: str, message_id: str, seconds: float) -> str: ...
+
+    def content_blocking(self, queue: str, message_id: str, seconds: float) -> str: ...
+
 
 class HandlerOptions(Struct, frozen=True):
     """The options of `Router.on`; see there."""
@@ -63,6 +79,7 @@ class HandlerOptions(Struct, frozen=True):
     weight: float = 1
     pool: Pool | None = None
     on_unreadable: OnUnreadable = "dead"
+    keep_result: Duration | None = None
 
 
 class OnOptions(TypedDict, total=False):
@@ -77,6 +94,7 @@ class OnOptions(TypedDict, total=False):
     weight: float
     pool: Pool | None
     on_unreadable: OnUnreadable
+    keep_result: Duration | None
 
 
 class Handler(Generic[PayloadT, P, R]):
@@ -110,6 +128,7 @@ class Handler(Generic[PayloadT, P, R]):
         except (TypeError, ValueError) as problem:
             raise self.refuse(f"retry: {problem}") from None
         self.payload, self.takes_job = self._parameters()
+        self._returns = self._result_codec()
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.name)
         self.__wrapped__ = function
@@ -130,10 +149,53 @@ class Handler(Generic[PayloadT, P, R]):
         """After how long a call is cancelled; None for no such bound."""
         return None if self.options.timeout is None else ms_of(self.options.timeout) / 1_000
 
+    @overload
+    async def result(
+        self: "Handler[PayloadT, P, Coroutine[Any, Any, T]]", sent: Sent | str, *, timeout: Duration = ...
+    ) -> T: ...
+
+    @overload
+    async def result(self: "Handler[PayloadT, P, T]", sent: Sent | str, *, timeout: Duration = ...) -> T: ...
+
+    async def result(self, sent: Sent | str, *, timeout: Duration = RESULT_SECONDS) -> Any:
+        """What the handler returned for a message, once it has ended; waits so long for that at most.
+
+        sent: what `later` returned, or the message's id. Raises JobFailed with the last error for a message that ended
+        without success, ResultGone if nothing is kept of it, TimeoutError, and what the source raises; RuntimeError for
+        a handler without `keep_result`, and if the worker is not open. Cancelled, nothing happens to the message.
+        """
+        (read, waits), seconds = self._results(), duration_ms("timeout", timeout) / 1_000
+        return read(await waits.content(self.queue, _id_of(sent), seconds))
+
+    @overload
+    def result_blocking(
+        self: "Handler[PayloadT, P, Coroutine[Any, Any, T]]", sent: Sent | str, *, timeout: Duration = ...
+    ) -> T: ...
+
+    @overload
+    def result_blocking(
+        self: "Handler[PayloadT, P, T]", sent: Sent | str, *, timeout: Duration = ...
+    ) -> T: ...
+
+    def result_blocking(self, sent: Sent | str, *, timeout: Duration = RESULT_SECONDS) -> Any:
+        """`result` from a thread, as `Worker.send_blocking`. Raises RuntimeError in an event loop."""
+        (read, waits), seconds = self._results(), duration_ms("timeout", timeout) / 1_000
+        return read(waits.content_blocking(self.queue, _id_of(sent), seconds))
+
+    def _results(self) -> tuple[Callable[[str], Any], ResultContents]:
+        if self._returns is None:
+            raise RuntimeError(f"{self.name}: its results are not kept: write @app.on(…, keep_result=…)")
+        return self._returns.read, self._sender().waits
+
     def _sender(self) -> SendingWorker:
         if self.sends is None:
             raise RuntimeError(f"{self.name}: no Worker has included its router")
         return self.sends
+
+    def check_source(self, source: Source) -> None:
+        """Raise WorkerSetupError if this source cannot do what the options say."""
+        if self._returns is not None and not keeps_results(source):
+            raise self.refuse("keep_result: this source keeps no results")
 
     def refuse(self, problem: str) -> WorkerSetupError:
         """The error that names the handler's place."""
@@ -170,7 +232,14 @@ class Handler(Generic[PayloadT, P, R]):
             if isinstance(result, self.options.dead):
                 return Settlement("nack", reason=reason, final=True)
             return self.retries.after(result, reason, job)
-        return ACK
+        return ACK if self._returns is None else self._with_result(self._returns, result, job)
+
+    def _with_result(self, codec: ResultCodec, result: object, job: Job) -> Settlement:
+        """The ack with a result. One that cannot be kept is an error of the handler, which it fails with."""
+        try:
+            return codec.settlement(result)
+        except Exception as error:
+            return self.retries.after(error, f"the result cannot be kept: {text_of(error)}", job)
 
     def unreadable(self, error: Exception, job: Job) -> Settlement:
         """The settlement of a job whose content cannot be read."""
@@ -198,6 +267,21 @@ class Handler(Generic[PayloadT, P, R]):
         if options.on_unreadable not in get_args(OnUnreadable):
             raise self.refuse(f"on_unreadable: 'dead' or 'retry', not {options.on_unreadable!r}")
         self._check_pool()
+
+    def _result_codec(self) -> ResultCodec | None:
+        """How results are written, by the annotation of what the function returns; None if they are not kept."""
+        if self.options.keep_result is None:
+            return None
+        annotation = inspect.signature(self.function).return_annotation
+        if annotation is inspect.Signature.empty:
+            raise self.refuse("keep_result: the function says not what it returns: write its type, -> dict")
+        returns = self._read_annotation("return", annotation)
+        if self.options.batch is not None and typing.get_origin(returns) in (list, Sequence):
+            (returns,) = typing.get_args(returns)
+        try:
+            return ResultCodec(returns, self.options.keep_result)
+        except Exception as error:
+            raise self.refuse(f"keep_result: {error}") from None
 
     def _check_pool(self) -> None:
         """A process gets no function, but imports it by the name of its module and its own."""
@@ -264,15 +348,22 @@ class Handler(Generic[PayloadT, P, R]):
             raise self.refuse(
                 f"the parameter {parameter.name!r} has no annotation: write its type, {parameter.name}: dict"
             )
-        if not isinstance(parameter.annotation, str):
-            return parameter.annotation
+        return self._read_annotation(parameter.name, parameter.annotation)
+
+    def _read_annotation(self, name: str, annotation: Any) -> Any:
+        """An annotation, which may be written as a text."""
+        if not isinstance(annotation, str):
+            return annotation
         try:
             own = getattr(written_in(self.function), "__globals__", {})
-            hints = {parameter.name: parameter.annotation}
-            stub = type("Hints", (), {"__annotations__": hints})
-            return typing.get_type_hints(stub, globalns=own, include_extras=True)[parameter.name]
+            stub = type("Hints", (), {"__annotations__": {name: annotation}})
+            return typing.get_type_hints(stub, globalns=own, include_extras=True)[name]
         except Exception as error:
-            raise self.refuse(f"the annotation {parameter.annotation!r} cannot be read: {error}") from None
+            raise self.refuse(f"the annotation {annotation!r} cannot be read: {error}") from None
+
+
+def _id_of(sent: Sent | str) -> str:
+    return sent if isinstance(sent, str) else sent.id
 
 
 def place_of(function: Callable[..., Any]) -> str:

@@ -7,6 +7,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
+import anyio.lowlevel
 from msgspec import Struct
 
 from forq_trio.model import limits
@@ -42,6 +43,7 @@ class HeldLease:
         self.extended = True  # whether heartbeats extend it; False once it was shortened
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
+        self.progress: tuple[float, str] | None = None  # what the handler said last: percent and text
 
     def end_at(self, ends_at: float) -> None:
         """Note when it ends, on the event loop's clock."""
@@ -79,7 +81,7 @@ UNBOUNDED = JobAttempts()
 class Job(Generic[StateT]):
     """A message in process.
 
-    Only `check`, `lost`, `removed` and `removal_reason` may be used outside the event loop's thread.
+    In other threads only `check`, `lost`, `removed`, `removal_reason` and `progress_blocking` may be used.
 
     `Job[Resources]` says what its `state` is.
     """
@@ -156,6 +158,21 @@ class Job(Generic[StateT]):
         """Raise LeaseLost if the lease was lost. For handlers in threads, which cannot be cancelled. Thread-safe."""
         if self.lost:
             raise LeaseLost(self.loss_in_words())
+
+    async def progress(self, percent: float, text: str = "") -> None:
+        """Say how far the handler is: 0 to 100, and what it has done, of which 80 characters are shown.
+
+        The worker's next report, one every 5 seconds, has the latest one; the admin UI and `workers` show it. It is
+        gone with the lease. A call costs no request, so a handler may say it at every step. Raises ValueError.
+        """
+        self.progress_blocking(percent, text)
+        await anyio.lowlevel.checkpoint_if_cancelled()
+
+    def progress_blocking(self, percent: float, text: str = "") -> None:
+        """`progress` of a handler in a thread; in a process it is not told. Thread-safe."""
+        if not 0 <= percent <= limits.PROGRESS_PERCENT_MAX:
+            raise ValueError(f"a progress is 0 to 100, not {percent!r}")
+        self.lease.progress = percent, text
 
     async def set_deadline(self, after: Duration) -> None:
         """End the lease so long from now, and do not extend it again; the handler is cancelled then.

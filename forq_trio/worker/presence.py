@@ -10,11 +10,13 @@ from uuid import uuid4
 import anyio
 
 from forq_trio.model import limits
+from forq_trio.model.checks import storable_reason
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import CallerError, ForqError, TooManyWorkers
-from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, JobProgress, WorkerQueue, WorkerReport
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.loop import QueueLoop
+from forq_trio.worker.outcomes import text_of
 from forq_trio.worker.source import Source
 
 logger = logging.getLogger("forq_trio.worker")
@@ -90,10 +92,20 @@ def _queue(loop: QueueLoop) -> WorkerQueue:
         len(loop.leases.jobs),
         stats.handled + stats.discarded,
         stats.failed + stats.dead + stats.lost,
-        tuple(
-            HeldMessage(job.id, job.sequence, job.lease.since, job.attempt, job.lease_until) for job in held
-        ),
+        tuple(map(_held, held)),
     )
+
+
+def _held(job: Job) -> HeldMessage:
+    lease = job.lease
+    return HeldMessage(job.id, job.sequence, lease.since, job.attempt, lease.until, _told(lease.progress))
+
+
+def _told(progress: tuple[float, str] | None) -> JobProgress | None:
+    if progress is None:
+        return None
+    percent, text = progress
+    return JobProgress(int(percent), storable_reason(text_of(text))[: limits.PROGRESS_TEXT_LENGTH_MAX])
 
 
 def _since(job: Job) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 import anyio
 from anyio.abc import TaskGroup
 
-from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.worker.jobs import Job
+from forq_trio.worker.kept_results import ack_with_result
 from forq_trio.worker.outcomes import Settlement
 from forq_trio.worker.source import Source, patiently
 
@@ -50,7 +50,7 @@ class Settler:
     async def _send_all(self, settlement: Settlement, gathered: list[Job]) -> None:
         try:
             while gathered:
-                jobs = gathered[: limits.RECEIPTS_BATCH_MAX]
+                jobs = gathered[: settlement.messages_max]
                 current = await self._send(settlement, jobs)
                 del gathered[: len(jobs)]
                 self._settled(settlement, jobs, current)
@@ -80,7 +80,7 @@ class Settler:
     async def _send_once(self, settlement: Settlement, gathered: list[Job]) -> None:
         """Settle jobs, also those that come meanwhile. If it fails, their leases run out."""
         while gathered:
-            jobs = gathered[: limits.RECEIPTS_BATCH_MAX]
+            jobs = gathered[: settlement.messages_max]
             receipts = [job.receipt for job in jobs if not job.lost]
             try:
                 if receipts:
@@ -93,6 +93,8 @@ class Settler:
         source, queue = self._source, self._queue
         match settlement.what:
             case "ack":
+                if settlement.result is not None:
+                    return await ack_with_result(source, queue, receipts, settlement.result)
                 return await source.ack(queue, receipts)
             case "release":
                 return await source.release(queue, receipts)

@@ -7,6 +7,7 @@ from forq_trio.model.access.types import SECRET
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    AckWithResult,
     Claim,
     Configure,
     Delete,
@@ -82,6 +83,7 @@ claims = st.builds(Claim, queues, st.integers(3, 9), st.sampled_from((1_000, 40_
 settlements = st.one_of(
     st.builds(Ack, any_queue, receipts),
     st.builds(Ack, queues, receipts, claims=kinds_of_claims),
+    st.builds(AckWithResult, any_queue, receipts, st.just("r"), st.just(1_000)),
     st.builds(Nack, queues, receipts, maybe(0, 1_000), maybe("broke"), final=st.booleans()),
     st.builds(DiscardMessages, queues, receipts, st.just("no use")),
     st.builds(Extend, any_queue, receipts, st.sampled_from((0, 1_000, 40_000))),

@@ -17,6 +17,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
+    AckWithResult,
     BindTable,
     ChangeRedrive,
     Claim,
@@ -214,6 +215,13 @@ settling = st.one_of(
         Ack, st.none(), stand_in_receipts.map(tuple), claims=st.sampled_from((Claims.CURRENT, Claims.LEASED))
     ),
     st.builds(Ack, queues, stand_in_receipts.map(lambda some: tuple(some[:1])), stand_in_ids),
+    st.builds(
+        AckWithResult,
+        st.one_of(queues, st.none()),
+        stand_in_receipts.map(tuple),
+        st.sampled_from(("", "größe")),
+        st.sampled_from((1, 5_000, 90_000)),
+    ),
     st.builds(AckById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(
         Nack,

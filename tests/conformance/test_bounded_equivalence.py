@@ -24,6 +24,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
+    AckWithResult,
     Claim,
     Configure,
     Delete,
@@ -105,7 +106,7 @@ STEP_BOUNDS = {
 }
 """How much a batch does at most."""
 TOGETHER = {
-    *(Ack, AckById, DiscardMessages, Nack, NackById, Extend, Release),
+    *(Ack, AckById, AckWithResult, DiscardMessages, Nack, NackById, Extend, Release),
     *(*BY_ID, Delete, Redrive, RescheduleKey, AckRevision, DropKey),
 }
 """Commands of which several are in one batch: those that it leaves to the next one come there in the same order."""

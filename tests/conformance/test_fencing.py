@@ -2,13 +2,14 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, DiscardMessages, Extend, Nack, Release, SweepKind
+from forq_trio.model.commands import Ack, AckWithResult, DiscardMessages, Extend, Nack, Release, SweepKind
 from forq_trio.model.messages.types import Receipt
 
 from .script import DAY_MS, T0, ack, do, fail, look, nack, receive_one, run, send, sweep
 
 COMMANDS = [
     pytest.param(lambda queue, receipt: Ack(queue, (receipt,)), id="ack"),
+    pytest.param(lambda queue, receipt: AckWithResult(queue, (receipt,), "r", 1), id="ack-with-result"),
     pytest.param(lambda queue, receipt: Nack(queue, (receipt,)), id="nack"),
     pytest.param(lambda queue, receipt: Extend(queue, (receipt,), 60_000), id="extend"),
     pytest.param(lambda queue, receipt: Extend(queue, (receipt,), 0), id="extend-zero"),

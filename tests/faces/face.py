@@ -99,6 +99,11 @@ class Face(ABC):
         while await self.waiting(queue) != receivers:
             await trio.lowlevel.checkpoint()
 
+    async def has_asker(self, message_id: str) -> None:
+        """Return once somebody waits for the end of a message."""
+        while message_id not in self.__broker._writer.announced.ended:
+            await trio.lowlevel.checkpoint()
+
     async def send(self, content: str = "x", queue: str = "q", **options: Unpack[MessageOptions]) -> Produced:
         """Store one message."""
         return await self._queue.produce(queue, content, **options)

@@ -33,11 +33,11 @@ FEATURES = {
     # Not: to reschedule a message or a task, what is scheduled (pgq's scheduled_for, a backup that nobody asked for), a
     # scheduler. `delayed` is a layer above, whose recurring messages have a cron of their own.
     "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 25),
-    # Its own files are those of the two logs, too, of which it is one. Not: the monitor's, for charts, and pgq's, of
-    # its tables.
+    # Its own files are those of the two logs, too, of which it is one, and those of results, which it keeps. Not: the
+    # monitor's, for charts, and pgq's, of its tables.
     "history": Feature(
         r"(?<!monitor\.)\bhistory\b",
-        r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
+        r"history|finished|results|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
@@ -53,6 +53,12 @@ FEATURES = {
     "sqs": Feature(r"[Ss]qs|SQS", r"sqs", 9),
     # Messages that are removed in process, and who hears of it; `cancel` with `running` is one command among others.
     "withdrawn messages": Feature(r"Withdraw|\.withdrawn\b", r"withdrawn|workers(\.py|/)", 8),
+    # Its own files are those of the history, too, where results are kept.
+    "results": Feature(
+        r"AckWithResult|KeptResult|MessageResult|message_result|keep_result",
+        r"result|history|finished|(^|/)logs[./]|log_reader|migrations/",
+        8,
+    ),
 }
 
 

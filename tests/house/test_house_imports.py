@@ -12,7 +12,7 @@ from support.source import parsed, statements
 
 TOPICS = (
     *("access", "consumers", "dead_letters", "keys", "logs", "messages", "outboxes"),
-    *("publishing", "queues", "schedules", "server", "workers"),
+    *("publishing", "queues", "results", "schedules", "server", "workers"),
 )
 GROUPS = {
     "model": {"model"},

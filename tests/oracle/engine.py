@@ -57,6 +57,7 @@ class MemoryEngine:
         before = self._committed
         tx = Transaction(before.copy(), batch.now_ms, before.last_seq, before.event_log.last)
         tx.woken, tx.state.wake = tx.state.wake, set()
+        tx.ends_awaited = batch.ends_awaited
         memory_due.settle(tx)
         if batch.moves_staged:
             memory_publishing.advance(tx)
@@ -89,6 +90,7 @@ class MemoryEngine:
             moved_in=dict(tx.moved_in),
             own_work=tx.runs,
             logged={event.queue for event, _ in tx.state.events if event.id > tx.last_event_before},
+            ended=tx.ended,
         )
 
     def commit(self) -> bool:

@@ -13,7 +13,8 @@ from oracle.transaction import Transaction
 def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.messages.values())
     size = sum(message.bytes for message in oldest)
-    removed = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
+    enabled = tx.state.defaults.history
+    removed = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
     if removed:
         tx.state.history.gone = removed[-1].history_id
         _forget(tx, removed)
@@ -30,6 +31,14 @@ def purge(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     ]
     _forget(tx, removed)
     return PurgeStep(len(removed), None)
+
+
+def forget_up_to(tx: Transaction, last: int) -> None:
+    """Remove the oldest finished messages, up to this id."""
+    removed = [message for message in tx.state.history.messages.values() if message.history_id <= last]
+    if removed:
+        tx.state.history.gone = removed[-1].history_id
+        _forget(tx, removed)
 
 
 def _forget(tx: Transaction, removed: Iterable[FinishedMessage]) -> None:

@@ -10,6 +10,7 @@ from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.fingerprints import alike
 from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs.types import LogLines
+from forq_trio.model.results.types import MessageResult
 from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last, shown_bytes
 from oracle.state import Row, State
@@ -118,3 +119,20 @@ def read_one(history: Iterable[FinishedMessage], queue: str, message_id: str) ->
         if (message.id, message.queue) == (message_id, queue):
             return message
     return None
+
+
+def read_result(history: Iterable[FinishedMessage], queue: str, message_id: str) -> MessageResult | None:
+    """The latest end of a message that was sent to a queue."""
+    known: MessageResult | None = None
+    for message in history:
+        if message.id == message_id and queue in (message.queue, message.source_queue):
+            known = MessageResult(
+                message.id,
+                message.queue,
+                message.outcome,
+                message.attempts,
+                message.result,
+                message.last_error,
+                message.finished_at,
+            )
+    return known

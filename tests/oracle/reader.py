@@ -30,6 +30,7 @@ from forq_trio.model.logs.types import LogLines, LogName
 from forq_trio.model.messages.set_aside import SetAside
 from forq_trio.model.messages.types import KeyedMessage, MessageInfo, QueueCounts, Status
 from forq_trio.model.publishing.types import PublishedVersion
+from forq_trio.model.results.types import MessageResult
 from forq_trio.model.schedules.types import SavedRun, Schedule, SchedulePage
 from forq_trio.model.server.database_state import DatabaseReading
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
@@ -57,6 +58,12 @@ class MemoryReader:
             if row.id == message_id:
                 return row.info()
         return None
+
+    def message_result(self, queue: str, message_id: str) -> MessageResult | None:
+        for row in self._committed().rows.values():
+            if row.id == message_id:
+                return stored_result(row, queue)
+        return history_reader.read_result(self._committed().history.messages.values(), queue, message_id)
 
     def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
         row = self._committed().of_key(queue, kind, key)
@@ -360,3 +367,13 @@ def _matches(row: Row, wanted: MessageFilter) -> bool:
         and (wanted.error_like is None or alike(row.last_error, wanted.error_like))
         and wanted.status in (None, row.status)
     )
+
+
+def stored_result(row: Row, queue: str) -> MessageResult | None:
+    """What is known of a stored message that was sent to this queue."""
+    known = MessageResult(row.id, row.queue, "waiting", row.attempts, last_error=row.last_error)
+    if row.queue == queue:
+        return known
+    if row.source_queue == queue:
+        return msgspec.structs.replace(known, state="dead", ended_at=row.dead_lettered_at)
+    return None

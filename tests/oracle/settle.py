@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    AckWithResult,
     Claims,
     DiscardMessages,
     Extend,
@@ -20,6 +22,7 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_group_full, is_queue_full
+from oracle.history import forget_up_to
 from oracle.operations import operation
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -34,6 +37,17 @@ def ack(tx: Transaction, command: Ack) -> Settled:
         ack_row(tx, _current(tx, command.queue, receipt, command.message_id, command.claims))
         for receipt in command.receipts
     )
+
+
+@operation(AckWithResult)
+def ack_with_result(tx: Transaction, command: AckWithResult) -> Settled:
+    outcome = tuple(
+        ack_row(tx, _current(tx, command.queue, receipt), command) for receipt in command.receipts
+    )
+    history = tx.state.history
+    if True in outcome and not tx.state.defaults.history:
+        forget_up_to(tx, history.last - limits.RESULTS_KEPT_MAX)
+    return outcome
 
 
 @operation(AckById)
@@ -114,11 +128,11 @@ def _by_id(tx: Transaction, command: AckById | NackById) -> Row | None:
     return None
 
 
-def ack_row(tx: Transaction, row: Row | None) -> bool:
-    """Remove a message; False for None."""
+def ack_row(tx: Transaction, row: Row | None, given: AckWithResult | None = None) -> bool:
+    """Remove a message; False for None. given: the ack, if it has a result."""
     if row is None:
         return False
-    tx.transition(engine.ACKED, row, None)
+    tx.transition(engine.ACKED, row, None, given=given)
     tx.let_go_on(row)
     tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
     if row.processing_started_at is not None:

@@ -11,10 +11,12 @@ from math import ceil
 from typing import Any, NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.access.sessions import UiSession
 from forq_trio.model.access.types import AccessToken
+from forq_trio.model.commands import AckWithResult
 from forq_trio.model.dead_letters.redrives import RedriveTask
 from forq_trio.model.dead_letters.searches import PREVIEW_ELLIPSIS, MessageRow
 from forq_trio.model.keys.types import KeyInfo, Mode, Offering, OnceMore
@@ -215,10 +217,12 @@ class FinishedLog:
     def copy(self) -> Self:
         return type(self)(self.messages.copy(), self.gone, self.last)
 
-    def add(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
-        """Add a message that is removed for good."""
+    def add(
+        self, row: Row, outcome: Outcome, reason: str | None, now_ms: int, given: AckWithResult | None = None
+    ) -> None:
+        """Add a message that is removed for good. given: the ack that has a result, if it had one."""
         self.last += 1
-        self.messages[self.last] = row.seen_as(
+        finished = row.seen_as(
             FinishedMessage,
             history_id=self.last,
             outcome=outcome,
@@ -226,7 +230,12 @@ class FinishedLog:
             finished_at=now_ms,
             key=None if row.key is None else row.key.key,
             kind=None if row.key is None else row.key.kind,
+            result=None if given is None else given.result,
+            kept_until=None if given is None else now_ms + given.keep_ms,
         )
+        if given is not None:
+            finished = replace(finished, bytes=finished.bytes + len(given.result.encode()))
+        self.messages[self.last] = finished
 
 
 @dataclass

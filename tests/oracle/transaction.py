@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.commands import AckWithResult
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Failure, Status
 from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.model.queues.settings import QueueRules
+from forq_trio.model.results.types import Ending
 from forq_trio.model.schedules.types import SavedRun
 from forq_trio.model.workers.withdrawn import Withdrawal
 from forq_trio.storage import bound_tables, engine, rules
@@ -54,6 +56,8 @@ class Transaction:
     going_on: list[Row] = field(default_factory=list)
     moved_in: Counter[str] = field(default_factory=Counter)
     withdrawn: list[Withdrawal] = field(default_factory=list)
+    ends_awaited: bool = False
+    ended: dict[str, Ending] = field(default_factory=dict)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, with which to continue if a command fails."""
@@ -75,6 +79,8 @@ class Transaction:
             self.going_on.copy(),
             self.moved_in.copy(),
             self.withdrawn.copy(),
+            self.ends_awaited,
+            self.ended.copy(),
         )
 
     def events(self) -> list[Event]:
@@ -138,12 +144,18 @@ class Transaction:
         self.durations.setdefault((kind, queue), []).append(ms)
 
     def transition(
-        self, change: str, old: Row | None, new: Row | None, reason: str = "", nack_reason: str | None = None
+        self,
+        change: str,
+        old: Row | None,
+        new: Row | None,
+        reason: str = "",
+        nack_reason: str | None = None,
+        given: AckWithResult | None = None,
     ) -> None:
         """Store a message in its new state. Every change of a message is made here.
 
         change: one of transitions.TRANSITIONS. old: None for a new message. new: None for one that is removed. reason:
-        of the counted event. nack_reason: the reason that the consumer gave.
+        of the counted event. nack_reason: the reason that the consumer gave. given: the ack, if it has a result.
         """
         source = None if old is None else int(old.status)
         target = None if new is None else int(new.status)
@@ -153,12 +165,16 @@ class Transaction:
             self._free_group(old, target, moved=elsewhere or change == UPDATED)
         if new is None:
             assert old is not None
-            if self.state.defaults.history:
-                self.state.history.add(old, *outcome_of(change, reason), self.now_ms)
+            if self.state.defaults.history or given is not None:
+                self.state.history.add(old, *outcome_of(change, reason), self.now_ms, given)
+            if self.ends_awaited or given is not None or change != engine.ACKED:
+                self.ended[old.id] = outcome_of(change, reason)[0]
             del self.state.rows[old.seq]
         else:
             self.state.rows[new.seq] = new
             self.make_known(new.queue)
+            if change == engine.MOVED_TO_DLQ:
+                self.ended[new.id] = "dead"
             if new.status is Status.READY:
                 self.woken.add(new.queue)
             elif new.status is Status.FAILED:

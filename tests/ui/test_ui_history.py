@@ -1,13 +1,16 @@
 """The history of a queue in a browser: found, looked at, searched, and purged by its name."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
 
 from forq_trio.model.access.types import Scope
 from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.results.types import KeptResult
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.ui.pages.history import RESULT_LENGTH_MAX
 from support.browser import keyboard
 from support.in_process_ui import InProcessUi, in_process_ui
 from support.ui_http import Markup, logged_in, until
@@ -117,3 +120,15 @@ def test_a_finished_message_has_its_key_and_kind(keeping) -> None:
         page = browser.get(f"/queue/jobs/history/message/{offered.id}").text
     assert "<dt>Key</dt><dd>customer/&lt;4&gt;</dd>" in page
     assert "<dt>Kind</dt><dd>mail</dd>" in page
+
+
+def test_a_result_shows_with_its_finished_message(keeping) -> None:
+    sent = keeping.call(keeping.broker.produce, "results", "x")
+    (delivery,) = keeping.call(keeping.broker.receive, "results")
+    result = KeptResult(f"<i>{'r' * RESULT_LENGTH_MAX}")
+    keeping.call(partial(keeping.broker.ack, "results", delivery, result=result))
+    with logged_in(keeping.ui_url) as browser:
+        text = browser.get(f"/queue/results/history/message/{sent.id}").text
+    assert f"&lt;i&gt;{'r' * (RESULT_LENGTH_MAX - 3)}…" in text
+    assert "Kept until" in text
+    assert Markup(text).refused == []

@@ -6,10 +6,11 @@ from functools import partial
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from forq_trio.model.access.types import Scope
-from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, JobProgress, WorkerQueue, WorkerReport
 from forq_trio.ui.pages.workers import ROWS_A_PAGE
 from support.browser import PHONE, axe, sideways_pixels
 from support.in_process_ui import InProcessUi, in_process_ui
@@ -99,6 +100,23 @@ def test_a_row_opens_to_what_the_worker_holds(visit, report, ui):
     assert "not in flight any more, or held by another" in part
     assert browser.get(f"/workers/{worker_id(7)}").status_code == 404
     assert browser.get("/workers/x").status_code == 404
+
+
+def test_how_far_a_handler_is_shows_where_its_message_does(visit, report, ui):
+    browser = visit()
+    mine = held(ui, "a", "x")
+    address = f"/queue/a/message/{mine.message_id}"
+    for progress, words in ((JobProgress(40, ENEMY), "40 %, &lt;b onclick"), (JobProgress(55), "55 %")):
+        shown = report(1, WorkerQueue("a", 4, 1, holds=(replace(mine, progress=progress),)))
+        live = f"/live/poll/message?queue=a&id={mine.message_id}"
+        # Views are read anew after a second at the earliest.
+        for path in (f"/workers/{shown}", address, *([live] if progress.percent == 40 else ())):
+            text = browser.get(path).text
+            assert words in text, path
+            assert "<b onclick" not in text, path
+            assert Markup(text).refused == [], path
+    report(1, WorkerQueue("a", 4, 1, holds=(replace(mine, attempt=2, progress=JobProgress(60)),)))
+    assert "60 %" not in browser.get(address).text
 
 
 def test_the_page_of_a_queue_says_who_serves_it(visit, report, ui):

@@ -16,7 +16,7 @@ from forq_trio.model.errors import (
     TooManyWorkers,
 )
 from forq_trio.model.workers.bodies import WorkerList
-from forq_trio.model.workers.types import HeldMessage, QueueWorkers, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, JobProgress, QueueWorkers, WorkerReport
 from forq_trio.telemetry.families import QUEUE_TEXTS
 from support.forq_api import SetClock
 from support.workers import held, part, report, worker_id
@@ -269,3 +269,29 @@ def test_gauges_and_the_numbers_of_a_queue(known: KnownWorkers, clock: SetClock)
     assert known.in_queue("b") == QueueWorkers(2, silent=1, slots=4)
     known.report(report(3, part("a")))
     assert known.in_queue("a").busy_since is None
+
+
+def test_progress_is_bounded_and_counts_in_bytes(known: KnownWorkers):
+    one = held(lease_until=NOW + 1)
+    known.report(report(1, part(holds=(one,))))
+    before = known.bytes
+    told = JobProgress(100, "ö" * limits.PROGRESS_TEXT_LENGTH_MAX)
+    known.report(report(1, part(holds=(replace(one, progress=told),))))
+    assert known.bytes > before + 4 * limits.PROGRESS_TEXT_LENGTH_MAX
+    found = known.holder_of("q", worker_id(1), 1)
+    assert found is not None
+    assert found.progress == told
+    for odd in (
+        JobProgress(101),
+        JobProgress(-1),
+        JobProgress(1, "x" * (limits.PROGRESS_TEXT_LENGTH_MAX + 1)),
+    ):
+        with pytest.raises(OutOfRange):
+            known.report(report(1, part(holds=(replace(one, progress=odd),))))
+
+
+def test_what_a_silent_worker_said_of_a_message_is_old(known: KnownWorkers, clock: SetClock):
+    known.report(report(1, part(holds=(held(lease_until=NOW + 90_000),))))
+    assert known.holder_of("q", worker_id(1), 1) is not None
+    clock.ms = NOW + limits.WORKER_SILENT_MS
+    assert known.holder_of("q", worker_id(1), 1) is None

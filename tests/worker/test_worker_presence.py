@@ -1,5 +1,6 @@
 """What a worker says of itself."""
 
+import pytest
 import trio
 
 from forq_trio import open_broker
@@ -66,3 +67,55 @@ async def test_a_worker_for_which_there_was_no_place_reports_again(mock_clock, m
             mock_clock.jump(5)
             await all_idle()
             assert len(await broker.workers()) == 1
+
+
+async def test_the_report_says_how_far_a_handler_is_and_no_other_request_is_made(mock_clock) -> None:
+    gate, begun = trio.Event(), trio.Event()
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("films")
+        async def cut(content: str, job: Job) -> None:
+            for number in range(1_000):
+                await job.progress(number / 10, f"{number} pictures {'.' * 100}")
+            begun.set()
+            await gate.wait()
+            await job.progress(100)
+
+        sent = await app.send("films", "x")
+        async with app:
+            await begun.wait()
+            (info,) = await broker.workers("films")
+            assert info.report.queues[0].holds == ()  # the first report was made before
+            mock_clock.jump(5)
+            await all_idle()
+            (info,) = await broker.workers("films")
+            (held,) = info.report.queues[0].holds
+            assert held.progress is not None
+            assert (held.message_id, held.progress.percent) == (sent.id, 99)
+            assert held.progress.text == f"999 pictures {'.' * 100}"[: limits.PROGRESS_TEXT_LENGTH_MAX]
+            assert broker.known_workers.holder_of("films", sent.id, 1) == held
+            assert broker.known_workers.holder_of("films", sent.id, 2) is None
+            gate.set()
+            while app.stats["films"].handled != 1:
+                await trio.lowlevel.checkpoint()
+            mock_clock.jump(5)
+            await all_idle()
+            assert broker.known_workers.holder_of("films", sent.id, 1) is None
+
+
+@pytest.mark.parametrize("percent", [-1, 100.5, float("nan")])
+async def test_a_progress_is_a_share(percent: float) -> None:
+    refused: list[ValueError] = []
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("films")
+        async def cut(content: str, job: Job) -> None:
+            with pytest.raises(ValueError, match="a progress is 0 to 100") as error:
+                await job.progress(percent)
+            refused.append(error.value)
+
+        await app.send("films", "x")
+        await app.drain()
+    assert len(refused) == 1

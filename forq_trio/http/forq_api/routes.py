@@ -17,6 +17,7 @@ from forq_trio.http.forq_api.outboxes import outbox_routes
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
+from forq_trio.http.forq_api.results import result_routes
 from forq_trio.http.forq_api.schedules import schedule_routes
 from forq_trio.http.forq_api.tokens import with_signing_key
 from forq_trio.http.forq_api.workers import worker_routes
@@ -65,6 +66,7 @@ _PARTS = (
     event_routes,
     schedule_routes,
     worker_routes,
+    result_routes,
 )
 """The parts of the API: each makes its routes, from a `MakeRoute` and the broker."""
 

@@ -38,9 +38,11 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     source_attempts: int | None = None  # of a dead letter: how many attempts it had there
     dead_lettered_at: int | None = None  # of a dead letter: when it became one (epoch ms)
     failures: tuple[Failure, ...] = ()  # its latest 20 failed attempts
-    bytes: int = 0  # of content and attributes
+    bytes: int = 0  # of content, attributes and result
     key: str | None = None  # the one that it had; null for none
     kind: str | None = None  # that of its key; null without one
+    result: str | None = None  # what its consumer gave with the ack
+    kept_until: int | None = None  # until when retention by age leaves it because of its result (epoch ms)
 
 
 class HistoryCounts(NamedTuple):

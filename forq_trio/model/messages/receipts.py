@@ -10,6 +10,7 @@ from forq_trio.model.error_answers import Explanation
 from forq_trio.model.errors import CallerError, ForqError, MalformedReceipt, ReceiptNotCurrent
 from forq_trio.model.messages.bodies import LeaseMs
 from forq_trio.model.messages.types import Delivery
+from forq_trio.model.results.types import KeptResult
 from forq_trio.model.values import LEFT_OUT, EpochMs, bounded, up_to
 
 Receipts = Annotated[
@@ -75,10 +76,11 @@ def _text_of(given: object) -> str:
     raise TypeError(f"a receipt is a str or a Delivery, not {type(given).__name__}")
 
 
-class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Messages to acknowledge."""
 
     receipts: Receipts
+    result: KeptResult | None = None  # what came of each of them (docs/results.md); null: nothing is kept
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

@@ -7,26 +7,35 @@ from abc import ABC, abstractmethod
 from typing import overload
 
 from forq_trio.model.messages.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of
+from forq_trio.model.results.types import KeptResult
 
 
 class SettlementMethods(ABC):
     """One receipt, or its Delivery, has a result, and is refused by an error; several have a list."""
 
     @overload
-    async def ack(self, queue: str, receipts: OneReceipt) -> ReceiptResult: ...
+    async def ack(
+        self, queue: str, receipts: OneReceipt, *, result: KeptResult | None = ...
+    ) -> ReceiptResult: ...
 
     @overload
-    async def ack(self, queue: str, receipts: ManyReceipts) -> list[ReceiptResult]: ...
+    async def ack(
+        self, queue: str, receipts: ManyReceipts, *, result: KeptResult | None = ...
+    ) -> list[ReceiptResult]: ...
 
     async def ack(
-        self, queue: str, receipts: OneReceipt | ManyReceipts
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, result: KeptResult | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
         """Remove a received message, or up to 1,000 of them.
+
+        result: what came of each of them, kept with the finished message for those who wait (`message_result`).
 
         One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it has
         not the form of one. Several: returns a result for each, in their order, also for refused ones. Raises
         OutOfRange for too many, TypeError for anything but a receipt, and what `receive` raises.
         """
+        if result is not None:
+            return outcome_of(receipts, await self._ack_with_result(queue, receipts, result))
         return outcome_of(receipts, await self._ack_all(queue, receipts))
 
     @overload
@@ -124,6 +133,11 @@ class SettlementMethods(ABC):
 
     @abstractmethod
     async def _ack_all(self, queue: str, receipts: OneReceipt | ManyReceipts) -> list[ReceiptResult]: ...
+
+    @abstractmethod
+    async def _ack_with_result(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, result: KeptResult
+    ) -> list[ReceiptResult]: ...
 
     @abstractmethod
     async def _nack_all(

@@ -18,6 +18,8 @@ WORKER_HOLDS_MAX = 500
 WORKER_NAME_LENGTH_MAX = 128
 WORKER_HOST_LENGTH_MAX = 255
 WORKER_VERSION_LENGTH_MAX = 64
+PROGRESS_PERCENT_MAX = 100
+PROGRESS_TEXT_LENGTH_MAX = 80
 WORKER_COUNT_MAX = 10**15  # slots, busy and handled; no sum of them leaves 64 bits
 
 # Withdrawn messages. NAMED: of one batch and queue, more are not named; KEPT: the latest, in memory.

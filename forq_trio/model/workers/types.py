@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from heapq import nsmallest
 from operator import attrgetter
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +12,14 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_is_list, check_range, check_text
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.messages.types import check_message_id, check_queue_name, is_message_id
-from forq_trio.model.values import EpochMs, Uuid
+from forq_trio.model.values import EpochMs, Uuid, bounded
+
+
+class JobProgress(Struct, frozen=True, rename="camel"):
+    """How far the handler of a message is, as it says itself."""
+
+    percent: Annotated[int, bounded(0, limits.PROGRESS_PERCENT_MAX, "Of all that there is to do.")]
+    text: str = ""  # what it has done, of at most 80 characters
 
 
 class HeldMessage(Struct, frozen=True, rename="camel"):
@@ -22,6 +30,7 @@ class HeldMessage(Struct, frozen=True, rename="camel"):
     since: EpochMs  # when the worker got it
     attempt: int  # from 1
     lease_until: EpochMs  # when its lease ends
+    progress: JobProgress | None = None  # null: its handler has not said how far it is
 
 
 class WorkerQueue(Struct, frozen=True, rename="camel"):
@@ -143,4 +152,7 @@ def _checked_hold(held: HeldMessage) -> HeldMessage:
     check_range("sequence", held.sequence, 0, limits.SEQUENCE_MAX)
     check_range("attempt", held.attempt, 0, limits.WORKER_COUNT_MAX)
     check_range("lease_until", held.lease_until, 0, limits.WORKER_TIME_MS_MAX)
+    if held.progress is not None:
+        check_range("percent", held.progress.percent, 0, limits.PROGRESS_PERCENT_MAX)
+        check_text("text", held.progress.text, 0, limits.PROGRESS_TEXT_LENGTH_MAX)
     return replace(held, message_id=check_message_id(held.message_id))

@@ -34,7 +34,15 @@ from forq_trio.model.errors import (
     ZeroCharacter,
 )
 from forq_trio.model.server.database_urls import NO_OTHER_URLS, OtherUrls
-from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, OutcomeLost, Snapshot
+from forq_trio.storage.engine import (
+    ENDED,
+    Batch,
+    BatchResult,
+    EngineFacts,
+    EngineSettings,
+    OutcomeLost,
+    Snapshot,
+)
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.first_read import first_read
@@ -433,6 +441,8 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
+        if tx.endings.noted:
+            woken.append(ENDED)
         # Others must know a token, a session, a new queue or a withdrawn message at once: the next request may go to
         # another process, and the worker may wait there.
         access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()

@@ -63,6 +63,7 @@ class TakenOver:
         self.changes.woken |= tx.wakes.woken
         self.changes.logged |= shipped.logged
         self.changes.tokens |= bool(tx.tokens.changed)
+        self.changes.ended |= tx.endings.noted
 
     def add_all(self, queues: set[str]) -> None:
         """Note that all tables were read again, so that anything may have changed."""
@@ -72,8 +73,9 @@ class TakenOver:
         """Put this into the result of a batch; the changes stay for later results until `clear`."""
         result.gate_seconds, self.gate_seconds = self.gate_seconds, None
         result.lag_seconds, self.lag_seconds = self.lag_seconds, None
-        if self.changes.tokens or self.changes.woken or self.changes.logged:
-            result.elsewhere = (self.changes,)
+        changes = self.changes
+        if changes.tokens or changes.woken or changes.logged or changes.ended:
+            result.elsewhere = (changes,)
 
     def clear(self) -> None:
         """Drop the changes: the callers were told of them."""

@@ -1,6 +1,6 @@
 """The `Reader` of engines on SQL: their read-only connections run the same named statements."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise, takewhile
@@ -37,6 +37,7 @@ from forq_trio.storage.relational.needs import Needs
 from forq_trio.storage.relational.operations.apps import read_app
 from forq_trio.storage.relational.operations.schedules import read_runs, read_schedule
 from forq_trio.storage.relational.operations.shuffle import draw
+from forq_trio.storage.relational.result_reader import ResultReads
 from forq_trio.storage.relational.row import read_keyed, shown, shown_as
 from forq_trio.storage.relational.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting
@@ -53,7 +54,7 @@ _EXCERPT_BYTES = limits.PREVIEW_LENGTH_MAX * _CHARACTER_BYTES_MAX
 """The bytes of UTF-8 that are enough for a whole preview, whatever its characters are."""
 
 
-class SqlReader(ABC):
+class SqlReader(ResultReads):
     """Reader over one connection: each call is one statement, or one transaction, hence one consistent snapshot."""
 
     def database(self) -> DatabaseReading | None:

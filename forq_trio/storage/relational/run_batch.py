@@ -140,6 +140,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         shared=batch.shared,
         refused=batch.refused,
     )
+    tx.endings.awaited = batch.ends_awaited
     if _has_come(tx.due.committed_next_ms, batch.now_ms):
         due.settle_due(tx)
     if batch.moves_staged:
@@ -193,6 +194,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         tx.set_aside.messages,
         tx.events.queues(),
         [done for each in OWN_WORK for done in each.done(tx)],
+        ended=tx.endings.noted,
     )
 
 

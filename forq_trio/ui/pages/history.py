@@ -37,6 +37,8 @@ MARKS: Mapping[Outcome, str] = {
     "cancelled": "dead",
 }
 """How messages ended: in words, and the mark beside them."""
+RESULT_LENGTH_MAX = 2_000
+"""How many characters of a result are shown."""
 
 
 class HistoryQuery(Struct, frozen=True):
@@ -114,6 +116,7 @@ def history_routes(site: Site) -> Routes:
             return site.part("message/content.html", **context)
         context["steps"] = event_timeline(await events_of(site, site.viewer, queue, found.id))
         context["forgotten"] = False
+        context["result_length_max"] = RESULT_LENGTH_MAX
         return await site.page("history/message.html", "queues", words=WORDS, marks=MARKS, **context)
 
     @routes.get(f"{base}/message/<message_id>/content", Scope.BROWSE)

@@ -13,6 +13,7 @@ from forq_trio.jobs.board import redrives_report
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.results.types import KeptResult
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_broker, open_system
@@ -140,3 +141,28 @@ async def test_a_report_that_this_version_cannot_read_is_left_out(empty_tables, 
             change(empty_tables, change_to.format("'next'", more, own.id))
             await until(lambda: len(a.known_processes.all()) == 2)
     assert {each.id for each in a.known_processes.all()} == {own.id, "next"}
+
+
+@pytest.mark.tier2
+async def test_who_waits_for_a_message_hears_of_its_end_in_another_process(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", WAIT_SECONDS_MAX)  # so that only the notice tells
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:
+        known = {}
+
+        async def wait(message_id: str) -> None:
+            known[message_id] = await a.message_result("q", message_id, wait_ms=30_000)
+
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            await until(lambda: all(each.known_processes.all() for each in (a, b)))
+            sent = [(await b.produce("q", content)).id for content in "xyz"]
+            for message_id in sent:
+                nursery.start_soon(wait, message_id)
+            first, second, _ = await b.receive("q", max_messages=3, wait_ms=0)
+            await until(lambda: all(each in a._writer.announced.ended for each in sent))
+            await b.ack("q", first, result=KeptResult("done"))
+            await b.nack("q", second, reason="no line", final=True)
+            await b.cancel("q", (await b.produce("q", "other")).id)
+            await until(lambda: len(known) == 2)
+            nursery.cancel_scope.cancel()
+        assert (known[sent[0]].state, known[sent[0]].result) == ("acked", "done")
+        assert (known[sent[1]].state, known[sent[1]].last_error) == ("dead", "no line")

@@ -66,7 +66,7 @@ EXPECTED = {
         "last_of_group last_of_group_many count_in_process count_in_process_many select_held_of_group"
         " select_held_of_group_many"
     ),
-    "messages_id": "find_by_id message",
+    "messages_id": "find_by_id message stored_message",
     "messages_key": "select_of_kind is_pending keyed_message next_kind count_keys keyed_messages find_pending",
     "messages_in_flight": "list_processing",
     "messages_delayed": "list_delayed",
@@ -77,7 +77,7 @@ EXPECTED = {
     BY_SEQUENCE: (
         "select_drawn hold unhold lease lease_many find_by_sequence find_one_by_sequence find_default_max_receives"
         " delete_message delete_messages return_message return_message_many note_last_error extend extend_ended promote"
-        " dead_letter redrive read_message ping keep_finished lease_page has_content update_message"
+        " dead_letter redrive read_message ping keep_finished keep_with_result lease_page has_content update_message"
         " reschedule_message resize_message give_key came_at rows message_by_sequence queues_of select_ready_behind"
     ),
     "history_pkey": "forget_finished finished_by_id load_history_ends history_ends history_lines",

@@ -28,6 +28,8 @@ FINISHED = {
     "bytes": 27,
     "key": None,
     "kind": None,
+    "result": None,
+    "keptUntil": None,
 }
 
 BODIES: dict[str, Any] = {"requeueFinished": {"ids": [ID]}}

@@ -25,6 +25,7 @@ WORKER_STATE = {
                     "since": 1769832000000,
                     "attempt": 1,
                     "leaseUntil": 1769832060000,
+                    "progress": {"percent": 40, "text": "resized"},
                 }
             ],
         }

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from forq_trio.model.messages.types import Status
 from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
-from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
-from forq_trio.storage.relational.operations.logs import keep
+from forq_trio.storage.engine import ACKED, CLEANED_UP, MOVED_TO_DLQ
+from forq_trio.storage.logs import outcome_of
+from forq_trio.storage.relational.operations.logs import Keep, keep_all
 from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting
@@ -51,11 +52,18 @@ def target_of(tx: Transaction, message: Row) -> str:
 
 
 def remove(
-    tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "", *, alone: bool = True
+    tx: Transaction,
+    messages: Sequence[Row],
+    change: str,
+    event_reason: str = "",
+    *,
+    alone: bool = True,
+    keep: Keep = keep_all,
 ) -> None:
     """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
 
-    alone: True if offers that wait behind their keys become messages now; False if they are removed, too.
+    alone: True if offers that wait behind their keys become messages now; False if they are removed, too. keep: called
+    with the messages before they go.
     """
     if not messages:
         return
@@ -64,6 +72,8 @@ def remove(
         messages = without_waiting(tx, messages, goes_on=alone)
     keep(tx, messages, change, event_reason)
     tx.withdrawn.note(tx.now_ms, messages, change, event_reason)
+    if tx.endings.awaited or change != ACKED:
+        tx.endings.note(messages, outcome_of(change, event_reason)[0])
     if keyed:
         tx.query("delete_keys", str(keyed))
     tx.delete([message.seq for message in messages])
@@ -134,6 +144,8 @@ def transfer(
     """
     rules = tx.rules(target)
     expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
+    if change == MOVED_TO_DLQ:
+        tx.endings.note((message,), "dead")
     position = moved_position(message.seq, message.position, rules.order, tx.now_ms)
     tx.transition(
         change,

@@ -1,6 +1,6 @@
 """The two logs: copies messages that are removed for good into the history, and trims the old end of each log."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from forq_trio.model import limits
@@ -16,9 +16,14 @@ class _Finished(NamedTuple):
     queue: str
     bytes: int
     finished_at: int
+    kept_until: int | None
 
 
-def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str) -> None:
+Keep = Callable[[Transaction, Sequence[Row], str, str], None]
+"""Stores messages in the history that are about to be removed, as `keep_all` does."""
+
+
+def keep_all(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str) -> None:
     """Copy messages that are about to be removed, if the history is on. change: ACKED or CLEANED_UP."""
     if not tx.history.log.enabled:
         return
@@ -57,7 +62,8 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     steps = retention_steps(size, command.bytes_max)
     rows = tx.query("oldest_finished", tx.history.log.first, steps * limits.HISTORY_STEP_MESSAGES + 1)
     oldest = [_Finished(*row) for row in rows]
-    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
+    enabled = tx.history.log.enabled
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
     removed = one_step(wanted, steps)
     if removed:
         _forget(tx, removed, removed[-1].id + 1)
@@ -73,6 +79,14 @@ def purge_history(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     if removed:
         _forget(tx, removed, tx.history.log.first)
     return PurgeStep(len(removed), up_to if len(removed) < len(oldest) else None)
+
+
+def forget_up_to(tx: Transaction, last: int) -> None:
+    """Remove the oldest finished messages, up to this id, as many as one step takes."""
+    rows = tx.query("oldest_finished", tx.history.log.first, limits.HISTORY_STEP_MESSAGES)
+    removed = one_step([each for each in (_Finished(*row) for row in rows) if each.id <= last])
+    if removed:
+        _forget(tx, removed, removed[-1].id + 1)
 
 
 def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:

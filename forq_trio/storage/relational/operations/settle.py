@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence, Set
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -48,6 +48,7 @@ from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.relational.operations.dead_letters import remove
 from forq_trio.storage.relational.operations.find_messages import find_by_id, find_by_sequence
 from forq_trio.storage.relational.operations.group_limit import count_in_process
+from forq_trio.storage.relational.operations.logs import Keep, keep_all
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.table import operation
@@ -155,9 +156,19 @@ def _was_given(receipt: Receipt, found: Row) -> bool:
 SETTLEMENTS = Ack, DiscardMessages, Nack, Extend, Release
 
 
-def named_by(
-    commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release],
-) -> tuple[str, str | int, int]:
+class ByReceipts(Protocol):
+    """A command that settles messages by their receipts."""
+
+    @property
+    def queue(self) -> str | None: ...
+    @property
+    def receipts(self) -> tuple[Receipt, ...]: ...
+
+
+SettlingT = TypeVar("SettlingT", bound=ByReceipts)
+
+
+def named_by(commands: Sequence[ByReceipts]) -> tuple[str, str | int, int]:
     """The statement that finds the messages that these commands name, its binding, and how many there are."""
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
     if len(seqs) == 1:
@@ -165,9 +176,8 @@ def named_by(
     return "find_by_sequence", str(seqs), len(seqs)
 
 
-def _named_by_receipts(
-    tx: Transaction, commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release]
-) -> _Messages:
+def named_by_receipts(tx: Transaction, commands: Sequence[ByReceipts]) -> _Messages:
+    """The messages that these commands of one kind name."""
     statement, names, count = named_by(commands)
     # what a pipeline has leased has another receipt, but that of an earlier claim may do
     perhaps_leased = [
@@ -187,7 +197,7 @@ def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _M
 
 @operation(Ack)
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Deferred]:
-    messages = _named_by_receipts(tx, commands)
+    messages = named_by_receipts(tx, commands)
     removed: list[Row] = []
 
     def settle(command: Ack, receipt: Receipt) -> bool:
@@ -198,7 +208,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Def
         removed.append(found)
         return True
 
-    outcomes = _each_receipt(messages, commands, settle)
+    outcomes = each_receipt(messages, commands, settle)
     remove_acked(tx, removed)
     return outcomes
 
@@ -217,11 +227,11 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
     return outcomes
 
 
-def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
-    """Delete messages that their consumer acknowledged."""
+def remove_acked(tx: Transaction, messages: Sequence[Row], keep: Keep = keep_all) -> None:
+    """Delete messages that their consumer acknowledged. keep: what stores them in the history."""
     for queue, those in groupby(messages, key=attrgetter("queue")):
         measure(tx, queue, [(each.received_at, each.processing_started_at) for each in those])
-    remove(tx, messages, ACKED)
+    remove(tx, messages, ACKED, keep=keep)
 
 
 def measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None]]) -> None:
@@ -235,7 +245,7 @@ def measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None
 
 @operation(DiscardMessages)
 def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[bool, ...] | Deferred]:
-    messages = _named_by_receipts(tx, commands)
+    messages = named_by_receipts(tx, commands)
     removed: list[Row] = []
     reasons: list[tuple[str, int | None, int]] = []
 
@@ -248,7 +258,7 @@ def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[
         reasons.append((command.reason, fingerprint_key(command.reason), found.seq))
         return True
 
-    outcomes = _each_receipt(messages, commands, settle)
+    outcomes = each_receipt(messages, commands, settle)
     if tx.history.log.enabled:  # because the history copies it from the message
         tx.run("note_last_error", reasons)
     remove(tx, removed, CLEANED_UP, DISCARDED_BY_CONSUMER)
@@ -257,7 +267,7 @@ def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[
 
 @operation(Nack)
 def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[Nacked, ...] | Deferred]:
-    messages = _named_by_receipts(tx, commands)
+    messages = named_by_receipts(tx, commands)
 
     def settle(command: Nack, receipt: Receipt) -> Nacked:
         found = messages.by_receipt(command.queue, receipt, command.message_id)
@@ -273,7 +283,7 @@ def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[Nacked, ...] |
             max_attempts=command.max_attempts,
         )
 
-    outcomes = _each_receipt(messages, commands, settle)
+    outcomes = each_receipt(messages, commands, settle)
     messages.write_returned()
     return outcomes
 
@@ -318,7 +328,7 @@ def _nack(
 
 @operation(Extend)
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
-    messages = _named_by_receipts(tx, commands)
+    messages = named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
     extended_ended: dict[int, tuple[int, ...]] = {}
     in_process: dict[Group, int] = {}  # each group is counted once, not for each receipt
@@ -368,7 +378,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until
 
-    outcomes = _each_receipt(messages, commands, settle)
+    outcomes = each_receipt(messages, commands, settle)
     write()
     return outcomes
 
@@ -405,7 +415,7 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
 
 @operation(Release)
 def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...] | Deferred]:
-    messages = _named_by_receipts(tx, commands)
+    messages = named_by_receipts(tx, commands)
 
     def settle(command: Release, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt)
@@ -416,16 +426,13 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
         messages.returned.append(return_message(tx, RELEASED, found, returned, uncounted(found.attempts)))
         return True
 
-    outcomes = _each_receipt(messages, commands, settle)
+    outcomes = each_receipt(messages, commands, settle)
     messages.write_returned()
     return outcomes
 
 
-CommandT = TypeVar("CommandT", Ack, DiscardMessages, Nack, Extend, Release)
-
-
-def _each_receipt(
-    messages: _Messages, commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
+def each_receipt(
+    messages: _Messages, commands: Sequence[SettlingT], settle: Callable[[SettlingT, Receipt], OutcomeT]
 ) -> list[tuple[OutcomeT, ...] | Deferred]:
     """The outcomes of these commands: `settle` for each receipt."""
     if not messages.bounded and not messages.later:

@@ -2,7 +2,8 @@
 
 While the history is on, the commit that removes a message for good adds it to the history. So every message that was
 ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
-grow by one in the order in which messages ended.
+grow by one in the order in which messages ended. A message that is acknowledged with a result is added while the
+history is off, too (operations/results.py).
 
 The entry of a queue says how many of its messages have ended so far and their bytes, as in its newest row, and how many
 of them are still in the history. A queue with nothing in the history has no entry, and counts from zero again.

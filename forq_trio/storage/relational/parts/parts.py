@@ -7,6 +7,7 @@ from typing import Any, Self
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.parts.counts import Counts
 from forq_trio.storage.relational.parts.due import Due
+from forq_trio.storage.relational.parts.endings import Endings
 from forq_trio.storage.relational.parts.events import EventLog
 from forq_trio.storage.relational.parts.figures import Figures
 from forq_trio.storage.relational.parts.groups import FreedGroups, Grouped, Rounds
@@ -65,6 +66,7 @@ class Parts:
     leftovers: Leftovers
     lookups: Lookups
     figures: Figures
+    endings: Endings
 
     @classmethod
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
@@ -99,6 +101,7 @@ class Parts:
             leftovers=Leftovers(),
             lookups=Lookups(),
             figures=Figures(),
+            endings=Endings(),
         )
 
     def __post_init__(self) -> None:

@@ -51,7 +51,7 @@ SELECT (SELECT number FROM history INDEXED BY history_queue WHERE queue = ?1 ORD
 -- The members of FinishedMessage in their order.
 id, message_id, queue, seq, outcome, reason, finished_at, content, attempts, priority, received_at,
 first_received_at, last_error, attributes, group_id, failure_reason, source_queue, source_attempts,
-dead_lettered_at, failures, bytes, key, kind;
+dead_lettered_at, failures, bytes, key, kind, result, kept_until;
 
 -- name: finished_by_id
 -- One finished message by its id in the history.

@@ -39,12 +39,12 @@ UPDATE history_ends SET gone = ?, last = ?;
 
 -- name: oldest_finished
 -- The oldest finished messages, from the first id that may be there: PostgreSQL reads those before that were removed.
-SELECT id, queue, bytes, finished_at FROM history WHERE id >= ? ORDER BY id LIMIT ?;
+SELECT id, queue, bytes, finished_at, kept_until FROM history WHERE id >= ? ORDER BY id LIMIT ?;
 
 -- name: oldest_finished_of_queue
 -- The oldest finished messages of a queue, up to an id.
 -- rows of: one thing
-SELECT id, queue, bytes, finished_at FROM history INDEXED BY history_queue
+SELECT id, queue, bytes, finished_at, kept_until FROM history INDEXED BY history_queue
 WHERE queue = ? AND id <= ? ORDER BY id LIMIT ?;
 
 -- name: forget_finished
