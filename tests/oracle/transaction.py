@@ -20,6 +20,8 @@ from forq_trio.model.schedules.types import SavedRun
 from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.engine import Event
 from forq_trio.storage.logs import outcome_of
+from forq_trio.storage.message_batches import State as MemberState
+from forq_trio.storage.message_batches import state_after
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, UPDATED, frees_group
 from oracle.lifecycle import log
@@ -34,7 +36,8 @@ class Transaction:
     that failed in it, by sequence number. failed_queued: they are left to a sweep. freed: groups that may be
     below their limit again. unheld: queues whose held messages all become ready. limited: groups whose messages may be
     held because a token is missing. going_on: messages that are gone, behind which offers waited that are still to be
-    stored.
+    stored. batch_notes: messages that ended or moved: sequence number, state as a member, whether it is gone.
+    batches_send: a message batch has something to send now.
     """
 
     state: State
@@ -52,6 +55,8 @@ class Transaction:
     runs: list[SavedRun] = field(default_factory=list)
     going_on: list[Row] = field(default_factory=list)
     moved_in: Counter[str] = field(default_factory=Counter)
+    batch_notes: list[tuple[int, MemberState, bool]] = field(default_factory=list)
+    batches_send: bool = False
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, with which to continue if a command fails."""
@@ -72,6 +77,8 @@ class Transaction:
             self.runs.copy(),
             self.going_on.copy(),
             self.moved_in.copy(),
+            self.batch_notes.copy(),
+            self.batches_send,
         )
 
     def events(self) -> list[Event]:
@@ -84,12 +91,12 @@ class Transaction:
         due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
         if any(stage.entry is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
-        next_run = min(
-            (each.due_at for each in self.state.schedules.values() if each.due_at is not None), default=None
-        )
-        if next_run is not None:
-            retry_ms = self.now_ms + limits.DUE_RETRY_MS
-            due.append(next_run if moves_staged or next_run > self.now_ms else retry_ms)
+        runs = [each.due_at for each in self.state.schedules.values() if each.due_at is not None]
+        batches = [each.due_at for each in self.state.message_batches.values()]
+        for times in (runs, batches):
+            if times:
+                retry_ms = self.now_ms + limits.DUE_RETRY_MS
+                due.append(min(times) if moves_staged or min(times) > self.now_ms else retry_ms)
         return min([at for at in due if at is not None], default=None)
 
     def rules(self, queue: str) -> QueueRules:
@@ -160,6 +167,9 @@ class Transaction:
                 self.woken.add(new.queue)
             elif new.status is Status.FAILED:
                 self.failed.append(new.seq)
+        moves = change in (engine.MOVED_TO_DLQ, engine.REQUEUED)
+        if self.state.batch_members and old is not None and (new is None or moves):
+            self.batch_notes.append((old.seq, state_after(change, reason), new is None))
         if change in engine.EVENT_KINDS:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None
