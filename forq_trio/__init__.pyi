@@ -47,6 +47,10 @@ from forq_trio.model.messages.export import ExportedMessage as ExportedMessage
 from forq_trio.model.messages.new_message import MessageOptions as MessageOptions
 from forq_trio.model.messages.new_message import NewMessage as NewMessage
 from forq_trio.model.messages.receipts import ManyReceipts as ManyReceipts
+from forq_trio.model.message_batches.types import BatchMessage as BatchMessage
+from forq_trio.model.message_batches.types import MessageBatch as MessageBatch
+from forq_trio.model.message_batches.types import MessageBatchPage as MessageBatchPage
+from forq_trio.model.message_batches.types import NewMessageBatch as NewMessageBatch
 from forq_trio.model.messages.receipts import ReceiptResult as ReceiptResult
 from forq_trio.model.messages.set_aside import SetAside as SetAside
 from forq_trio.model.messages.types import Delivery as Delivery

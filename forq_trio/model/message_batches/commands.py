@@ -2,6 +2,7 @@
 
 from forq_trio.model import limits
 from forq_trio.model.command import Command, CommandOrder, Effect, Traits
+from forq_trio.model.forq_error import ForqError
 from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage, NewMessageBatch
 from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Produced
@@ -39,7 +40,7 @@ class OpenMessageBatch(Command[MessageBatch], frozen=True, gc=False):
     by: str | None = None  # the name of the access token, None for the secret
 
 
-class AddToMessageBatch(Command[tuple[Produced, ...]], frozen=True, gc=False):
+class AddToMessageBatch(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
     """Store messages, each on its own, as members of a batch; a known duplicate is not a further member.
 
     Fails with MessageBatchNotFound, MessageBatchEnded or MessageBatchFull, and then stores none. Outcome: for each what
