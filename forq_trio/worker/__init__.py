@@ -6,6 +6,7 @@ from forq_trio.worker.handlers import Handler as Handler
 from forq_trio.worker.handlers import WorkerSetupError as WorkerSetupError
 from forq_trio.worker.jobs import Job as Job
 from forq_trio.worker.loop import QueueStats as QueueStats
+from forq_trio.worker.message_batches import BatchSender as BatchSender
 from forq_trio.worker.outcomes import DeadLetter as DeadLetter
 from forq_trio.worker.outcomes import Discard as Discard
 from forq_trio.worker.outcomes import LeaseLost as LeaseLost

@@ -10,6 +10,7 @@ import anyio
 
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages.types import Delivery
+from forq_trio.worker.message_batches import BatchSender, batch_of
 from forq_trio.worker.outcomes import LeaseLost
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Job(Generic[StateT]):
         """Its members for another process, which neither extends the lease nor has the state."""
         lease = HeldLease(self.lease.ends_at, self.lease.until, None)
         return vars(self) | {"lease": lease, "state": None}
+
+    @property
+    def batch(self) -> BatchSender | None:
+        """The batch that the message is a member of, to add to; None if it is in none, and in a process of a handler."""
+        return batch_of(self.attributes)
 
     @property
     def seconds_left(self) -> float:

@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 from forq_trio.model import limits
 from forq_trio.model.keys.types import Offered
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.opening import WorkerSource
+from forq_trio.worker.opened import Call
+from forq_trio.worker.opening import NOT_OPEN, WorkerSource
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import Source
 
@@ -45,6 +47,25 @@ class Sender:
         if key is not None:
             return source.offer(queue, key, content, **options)
         return source.produce(queue, content, **options)
+
+    @property
+    def source(self) -> Source:
+        """Where messages go. Raises RuntimeError if the worker is not open."""
+        return self._source.to_send
+
+    def message(
+        self, queue: str, payload: Any, delay: float | None = None, options: Mapping[str, Any] | None = None
+    ) -> NewMessage:
+        """A message as the worker sends it, without a key."""
+        given = dict(options or {})
+        content = self._written(queue, payload, delay, given)
+        return NewMessage(content, **given)
+
+    def from_thread(self, function: Call) -> Any:
+        """The result of an async function, for a thread. Raises RuntimeError if the worker is not open."""
+        if (opened := self._source.opened) is None:
+            raise RuntimeError(NOT_OPEN)
+        return opened.call(function)
 
     def _written(self, queue: str, payload: Any, delay: float | None, options: dict[str, Any]) -> str:
         """The content of a message; its delay and attributes become options."""
