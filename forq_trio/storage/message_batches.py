@@ -57,6 +57,7 @@ class MessageBatchProgress(Struct, frozen=True, gc=False, omit_defaults=True):
     done: int = 0
     removed: int = 0
     dead: int = 0
+    outer: int | None = None  # the number of the outer batch; its id may be another one's by now
     depth: int = 1  # 1 without an outer batch
     closed_at: int | None = None
     ended_at: int | None = None
@@ -206,6 +207,13 @@ def counted(stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], 
         counts[before] -= 1
         counts[after] += 1
     return advanced(replace(stored, progress=replace(progress, **counts)), now_ms)
+
+
+def inside(outer: StoredMessageBatch | None) -> MessageBatchProgress:
+    """The progress of a new batch. outer: the one that it is a member of."""
+    if outer is None:
+        return MessageBatchProgress()
+    return MessageBatchProgress(outer=outer.number, depth=outer.progress.depth + 1)
 
 
 def grown(stored: StoredMessageBatch, members: int) -> StoredMessageBatch:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,7 +24,7 @@ from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler, WorkerSetupError
 from forq_trio.worker.lifespan import Lifespan, check_lifespan
 from forq_trio.worker.loop import QueueLoop, QueueStats
-from forq_trio.worker.message_batches import BatchSender, Step, Target, open_batch, send_chain, sending_with
+from forq_trio.worker.message_batches import BatchOpener, sending_with
 from forq_trio.worker.opened import Opened
 from forq_trio.worker.opening import Sources, WorkerSource
 from forq_trio.worker.outbox import WorkerOutbox
@@ -46,7 +46,7 @@ logger = logging.getLogger("forq_trio.worker")
 DRAIN_SECONDS_DEFAULT = 10.0
 
 
-class Worker(Router):
+class Worker(BatchOpener, Router):
     """An application: functions that run on the messages of queues, and send some (docs/workers.md).
 
     It is made where a module is imported, and opens nothing there. `open` is for sending alone, `run` and `serve`
@@ -144,42 +144,6 @@ class Worker(Router):
         meanwhile opens its own. Raises RuntimeError in an event loop, which it would block.
         """
         return self._sender.send_blocking(queue, payload, delay=delay, key=key, options=options)
-
-    def batch(
-        self,
-        *,
-        then: Target | None = None,
-        payload: Any = None,
-        on_dead: Target | None = None,
-        needs: Literal["ended", "done"] = "ended",
-        expires: float | None = None,
-        outer: BatchSender | str | None = None,
-    ) -> AbstractAsyncContextManager[BatchSender]:
-        """A batch: `async with app.batch(then=report, payload=Done(7)) as batch: await batch.add(thumb, picture)`.
-
-        The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
-        becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
-        acknowledged. expires: seconds after which the batch ends in any case, None for a week. outer: the batch that
-        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it.
-        docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` raises.
-        """
-        return open_batch(
-            self._sender,
-            then=then,
-            payload=payload,
-            on_dead=on_dead,
-            needs=needs,
-            expires=expires,
-            outer=outer,
-        )
-
-    async def chain(self, *steps: Step, expires: float | None = None) -> str:
-        """Send the first message, and each other one when the one before it was acknowledged.
-
-        steps: 2 to 9 handlers or names of queues, each with a payload. Returns the id of the batch of all steps.
-        expires: as for `batch`. Raises ValueError for another number of steps, and what `batch` raises.
-        """
-        return await send_chain(self._sender, steps, expires=expires)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:

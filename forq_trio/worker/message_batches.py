@@ -1,7 +1,7 @@
 """Message batches of a worker: opens them, adds members, from inside of handlers too, and chains messages."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from math import ceil
@@ -126,8 +126,50 @@ def batch_of(attributes: Mapping[str, str] | None) -> BatchSender | None:
     return None if batch_id is None or sender is None else BatchSender(sender, batch_id)
 
 
+class BatchOpener:
+    """Opens batches and sends chains: what a Worker can do besides."""
+
+    _sender: MessageSender
+
+    def batch(
+        self,
+        *,
+        then: Target | None = None,
+        payload: Any = None,
+        on_dead: Target | None = None,
+        needs: Literal["ended", "done"] = "ended",
+        expires: float | None = None,
+        outer: BatchSender | str | None = None,
+    ) -> AbstractAsyncContextManager[BatchSender]:
+        """A batch: `async with app.batch(then=report, payload=Done(7)) as batch: await batch.add(thumb, picture)`.
+
+        The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
+        becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
+        acknowledged. expires: seconds after which the batch ends in any case, None for a week. outer: the batch that
+        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it.
+        docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` raises.
+        """
+        return _opened(
+            self._sender,
+            then=then,
+            payload=payload,
+            on_dead=on_dead,
+            needs=needs,
+            expires=expires,
+            outer=outer,
+        )
+
+    async def chain(self, *steps: Step, expires: float | None = None) -> str:
+        """Send the first message, and each other one when the one before it was acknowledged.
+
+        steps: 2 to 9 handlers or names of queues, each with a payload. Returns the id of the batch of all steps.
+        expires: as for `batch`. Raises ValueError for another number of steps, and what `batch` raises.
+        """
+        return await _send_chain(self._sender, steps, expires=expires)
+
+
 @asynccontextmanager
-async def open_batch(
+async def _opened(
     sender: MessageSender,
     *,
     then: Target | None,
@@ -137,7 +179,7 @@ async def open_batch(
     expires: float | None,
     outer: "BatchSender | str | None",
 ) -> AsyncIterator[BatchSender]:
-    """See `Worker.batch`."""
+    """See `BatchOpener.batch`."""
     new = NewMessageBatch(
         then=_sent(sender, then, payload),
         on_dead=_sent(sender, on_dead, payload),
@@ -156,8 +198,8 @@ async def open_batch(
     await _methods(sender).close_batch(batch.id)
 
 
-async def send_chain(sender: MessageSender, steps: Sequence[Step], *, expires: float | None) -> str:
-    """See `Worker.chain`: a batch inside of another one for each step but the last; the id of the outermost."""
+async def _send_chain(sender: MessageSender, steps: Sequence[Step], *, expires: float | None) -> str:
+    """See `BatchOpener.chain`: a batch inside of another one for each step but the last; the id of the outermost."""
     if len(steps) < 2:
         raise ValueError("a chain has at least two steps")
     first, *others = steps

@@ -1,7 +1,5 @@
 """The reference engine: message batches."""
 
-from msgspec.structs import replace
-
 from forq_trio.model.commands import (
     AddToMessageBatch,
     CloseMessageBatch,
@@ -13,7 +11,6 @@ from forq_trio.model.message_batches.types import MessageBatch, MessageBatchPage
 from forq_trio.model.messages.types import Produced
 from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.message_batches import (
-    MessageBatchProgress,
     Shares,
     State,
     StoredMessageBatch,
@@ -25,6 +22,7 @@ from forq_trio.storage.message_batches import (
     counted,
     expired,
     grown,
+    inside,
     member_of,
     next_to_send,
     owned,
@@ -36,6 +34,10 @@ from oracle.send import send
 from oracle.transaction import Transaction
 
 
+def _of_number(tx: Transaction, number: int | None) -> StoredMessageBatch | None:
+    return next((each for each in tx.state.message_batches.values() if each.number == number), None)
+
+
 def _save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch) -> None:
     if after == before:
         return
@@ -44,7 +46,7 @@ def _save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch
         tx.batches_send = True
     if not after.is_over or before.is_over:
         return
-    outer = tx.state.message_batches.get(after.new.outer or "")
+    outer = _of_number(tx, after.progress.outer)
     if outer is not None and not (after.progress.then_id and outer.progress.ended_at is None):
         _save(tx, outer, counted(outer, [("left", state_in_outer(after))], tx.now_ms))
 
@@ -67,9 +69,8 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch:
         refusal = refusal or check_outer(outer)
     if refusal is not None:
         raise refusal
-    progress = MessageBatchProgress()
+    progress = inside(outer)
     if outer is not None:
-        progress = replace(progress, depth=outer.progress.depth + 1)
         _save(tx, outer, grown(outer, 1))
     number = tx.state.last_seq = tx.state.last_seq + 1
     stored = StoredMessageBatch(number, command.id, command.by, tx.now_ms, size, new, progress)
@@ -147,7 +148,7 @@ def _count_noted(tx: Transaction) -> None:
         else:
             members[seq] = number, after
     for number in sorted(changes):
-        stored = next((each for each in tx.state.message_batches.values() if each.number == number), None)
+        stored = _of_number(tx, number)
         if stored is not None and stored.progress.ended_at is None:
             _save(tx, stored, counted(stored, changes[number], tx.now_ms))
             continue
@@ -174,7 +175,7 @@ def run_due(tx: Transaction) -> None:
 
 def _send_next(tx: Transaction, stored: StoredMessageBatch) -> None:
     is_then = stored.progress.to_send[0] == "then"
-    outer = tx.state.message_batches.get(stored.new.outer or "") if is_then else None
+    outer = _of_number(tx, stored.progress.outer) if is_then else None
     takes = outer is not None and outer.progress.ended_at is None
     sent = next_to_send(stored, outer_takes=takes)
     outcome: Produced | ForqError | None = check_all_unbound(sent.queues, tx.state.settings.get)

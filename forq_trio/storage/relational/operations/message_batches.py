@@ -9,7 +9,7 @@
 - A member of a batch that has ended, or is forgotten, is forgotten with its next change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -41,6 +41,7 @@ from forq_trio.storage.message_batches import (
     counted,
     expired,
     grown,
+    inside,
     member_of,
     next_to_send,
     owned,
@@ -54,6 +55,8 @@ from forq_trio.storage.relational.transaction import Transaction
 
 _STEP = "message_batches"
 """The step whose allowance bounds what a batch of the writer does for batches that are due."""
+Known = dict[int, StoredMessageBatch]
+"""Batches by number, as they are by now."""
 _read_new = msgspec.json.Decoder(NewMessageBatch).decode
 _read_progress = msgspec.json.Decoder(MessageBatchProgress).decode
 _encode = msgspec.json.Encoder().encode
@@ -82,23 +85,30 @@ def _whole(tx: Transaction, stored: StoredMessageBatch) -> StoredMessageBatch:
     return replace(stored, new=_read_new(tx.query_without_inserts("message_batch_sends", stored.number)[0][0]))
 
 
-def _save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch) -> None:
-    """Store how far a batch is; if it is over now, its outer batch counts it."""
+def _save(
+    tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch, known: Known | None = None
+) -> None:
+    """Store how far a batch is; if it is over now, its outer batch counts it. known: batches that were read already."""
     if after == before:
         return
+    if known is not None:
+        known[after.number] = after
     tx.run("change_message_batch", [(_encode(after.progress).decode(), after.due_at, after.number)])
     tx.message_batches.changed = True
     if after.progress.to_send and after.due_at <= tx.now_ms:
         tx.message_batches.sends = True
     if after.is_over and not before.is_over:
-        _tell_outer(tx, after)
+        _tell_outer(tx, after, known)
 
 
-def _tell_outer(tx: Transaction, stored: StoredMessageBatch) -> None:
+def _tell_outer(tx: Transaction, stored: StoredMessageBatch, known: Known | None) -> None:
     """Count a batch that is over in its outer one, unless `then` has taken its place there."""
-    outer = None if stored.new.outer is None else _find(tx, stored.new.outer)
+    number = stored.progress.outer
+    if number is None:
+        return
+    outer = _read(tx, number) if known is None else known.get(number)
     if outer is not None and not (stored.progress.then_id and outer.progress.ended_at is None):
-        _save(tx, outer, counted(outer, [("left", state_in_outer(stored))], tx.now_ms))
+        _save(tx, outer, counted(outer, [("left", state_in_outer(stored))], tx.now_ms), known)
 
 
 @operation_on_each(OpenMessageBatch)
@@ -117,9 +127,8 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch | For
         refusal = refusal or check_outer(outer)
     if refusal is not None:
         return refusal
-    progress = MessageBatchProgress()
+    progress = inside(outer)
     if outer is not None:
-        progress = replace(progress, depth=outer.progress.depth + 1)
         _save(tx, outer, grown(outer, 1))
     number = tx.sequence.next_revision()
     stored = StoredMessageBatch(number, command.id, command.by, tx.now_ms, size, new, progress)
@@ -235,19 +244,32 @@ def _count_noted(tx: Transaction) -> None:
             if is_gone:
                 gone.append(seq)
                 del of[seq]
-    for number in sorted(changes):
-        stored = _read(tx, number)
+    known = _read_with_outers(tx, changes)
+    for number in sorted(changes):  # an outer batch has a lower number, so it is counted before what inner ones tell it
+        stored = known.get(number)
         if stored is None or stored.progress.ended_at is not None:
             lost = [seq for seq, (of_batch, _) in of.items() if of_batch == number]
             gone += lost
             for seq in lost:
                 del of[seq]
         else:
-            _save(tx, stored, counted(stored, changes[number], tx.now_ms))
+            _save(tx, stored, counted(stored, changes[number], tx.now_ms), known)
     tx.run("mark_batch_member", [(int(state == "dead"), seq) for seq, (_, state) in of.items()])
     if gone:
         tx.query_without_inserts("forget_batch_members", str(gone))
         _note_members(tx, -len(gone))
+
+
+def _read_with_outers(tx: Transaction, numbers: Iterable[int]) -> Known:
+    """These batches and all that they are inside of, with as many waits as they are deep."""
+    known: Known = {}
+    missing = set(numbers)
+    while missing:
+        rows = tx.query_without_inserts("read_message_batches", str(sorted(missing)))
+        found = [read_batch(row) for row in rows]
+        known |= {each.number: each for each in found}
+        missing = {each.progress.outer for each in found if each.progress.outer is not None} - known.keys()
+    return known
 
 
 def run_due(tx: Transaction) -> None:
@@ -296,7 +318,8 @@ def _run(tx: Transaction, number: int, allowance: Allowance) -> bool:
 def _send_next(tx: Transaction, stored: StoredMessageBatch) -> bool:
     """Send the next message of a batch; False if that has to wait. New queues count for the token that made the batch."""
     is_then = stored.progress.to_send[0] == "then"
-    outer = _find(tx, stored.new.outer) if is_then and stored.new.outer is not None else None
+    number = stored.progress.outer
+    outer = _read(tx, number) if is_then and number is not None else None
     takes = outer is not None and outer.progress.ended_at is None
     sent = next_to_send(_whole(tx, stored), outer_takes=takes)
     outcome = _send(tx, sent, stored.made_by or "")

@@ -24,6 +24,10 @@ SELECT number, id FROM message_batches WHERE due_at <= ? ORDER BY due_at, number
 -- A batch by its number.
 SELECT $batch FROM message_batches WHERE number = ?;
 
+-- name: read_message_batches
+-- Batches by their numbers.
+SELECT $batch FROM message_batches WHERE number IN (SELECT value FROM json_each(?));
+
 -- name: find_message_batch
 -- A batch by its id.
 SELECT $batch FROM message_batches WHERE id = ?;
