@@ -167,6 +167,10 @@ class BatchOpener:
         """
         return await _send_chain(self._sender, steps, expires=expires)
 
+    async def batch_progress(self, batch_id: str) -> MessageBatch:
+        """How far a batch is, for a day after its end. Raises MessageBatchNotFound, also for one of another token."""
+        return await BatchSender(self._sender, batch_id).progress()
+
 
 @asynccontextmanager
 async def _opened(

@@ -40,6 +40,10 @@ FEATURES = {
         r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
+    # Its tables and files are named so; a batch alone is one of the writer.
+    "message batches": Feature(
+        r"[Mm]essage_?[Bb]atch|BatchMessage|add_to_batch|BatchSender", r"message_batches|migrations/", 12
+    ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     # Traces, and the exemplars that name them in metrics.
     "traces": Feature(
