@@ -40,9 +40,11 @@ FEATURES = {
         r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
-    # Its tables and files are named so; a batch alone is one of the writer.
+    # Not: the actions of SQS, and the batches of the writer.
     "message batches": Feature(
-        r"[Mm]essage_?[Bb]atch|BatchMessage|add_to_batch|BatchSender", r"message_batches|migrations/", 12
+        r"\bmessage_batch|\bMessageBatch|\bBatchMessage|\badd_to_batch|\bBatchSender",
+        r"message_batches|pages/batches|migrations/",
+        14,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     # Traces, and the exemplars that name them in metrics.
