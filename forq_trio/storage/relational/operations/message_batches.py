@@ -218,7 +218,7 @@ def follow(tx: Transaction, *, sends: bool) -> None:
     while tx.message_batches.noted or (sends and tx.message_batches.sends):
         if not tx.isolated:
             _count_noted(tx)
-        elif (error := tx.attempt(lambda: _count_noted(tx))) is not None:
+        elif error := tx.attempt(lambda: _count_noted(tx)):
             tx.message_batches.noted = []
             tx.set_aside.note("members of batches", error)
         if sends and tx.message_batches.sends:
@@ -279,6 +279,7 @@ def run_due(tx: Transaction) -> None:
     """
     allowance = tx.allowances.of(_STEP)
     tx.message_batches.changed = True
+    tx.begin_step()
     waits = False
     while not (allowance.used_up or waits or tx.waited_out):
         found = tx.query("due_message_batch", tx.now_ms)
