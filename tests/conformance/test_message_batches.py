@@ -29,6 +29,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, ENDED_ATTRIBUTE, BatchMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced, Receipt
+from forq_trio.model.queues.setting_values import Overflow
 
 from .script import (
     DAY_MS,
@@ -276,6 +277,15 @@ def test_a_message_that_is_refused_or_known_is_no_member(engine):
     assert isinstance(two, Produced)
     assert isinstance(three, QueueFull)
     assert counts(engine) == (2, 0, 0, 0)
+
+
+def test_members_that_evict_each_other_are_counted(engine):
+    configure(engine, max_messages=1, overflow=Overflow.DROP_OLDEST)
+    opened(engine, then=THEN)
+    added(engine, "1", "2", dead_letter_queue="")
+    close(engine)
+    left, done, removed, dead = counts(engine)
+    assert (left, done, removed + dead) == (1, 0, 1)
 
 
 def test_a_batch_expires_without_then(engine):

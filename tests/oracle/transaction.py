@@ -168,7 +168,7 @@ class Transaction:
             elif new.status is Status.FAILED:
                 self.failed.append(new.seq)
         moves = change in (engine.MOVED_TO_DLQ, engine.REQUEUED)
-        if self.state.batch_members and old is not None and (new is None or moves):
+        if old is not None and (new is None or moves):
             self.batch_notes.append((old.seq, state_after(change, reason), new is None))
         if change in engine.EVENT_KINDS:
             named = new if change == engine.REQUEUED or old is None else old

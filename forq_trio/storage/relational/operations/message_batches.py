@@ -162,9 +162,24 @@ def add(
     refusal = check_takes(stored, len(command.messages))
     if refusal is not None or stored is None:
         return refusal or MessageBatchNotFound()
+    # A member may evict the one before it, which is noted only while there are members.
+    _note_members(tx, len(command.messages))
+    results = _send_each(tx, stored, command.messages)
+    _note_members(tx, -len(command.messages))
+    if not isinstance(results, Deferred):
+        added = [each.sequence for each in results if isinstance(each, Produced) and not each.duplicate]
+        _add_members(tx, stored, added)
+        _save(tx, stored, grown(stored, len(added)))
+    return results
+
+
+def _send_each(
+    tx: Transaction, stored: StoredMessageBatch, messages: Sequence[BatchMessage]
+) -> tuple[Produced | ForqError, ...] | Deferred:
+    """Send messages, each on its own. If the first has to wait, all do; a later one is refused instead."""
     newest = tx.sequence.last
     results: list[Produced | ForqError] = []
-    for each in command.messages:
+    for each in messages:
         sent = send(tx, each.queue, (member_of(stored.id, each.message),), newest)
         if not isinstance(sent, Deferred):
             results.append(sent[0] if isinstance(sent, list) else sent)
@@ -173,9 +188,6 @@ def add(
         else:
             return DEFERRED
     tx.write_inserts()
-    added = [each.sequence for each in results if isinstance(each, Produced) and not each.duplicate]
-    _add_members(tx, stored, added)
-    _save(tx, stored, grown(stored, len(added)))
     return tuple(results)
 
 
