@@ -162,10 +162,7 @@ def add(
     refusal = check_takes(stored, len(command.messages))
     if refusal is not None or stored is None:
         return refusal or MessageBatchNotFound()
-    # A member may evict the one before it, which is noted only while there are members.
-    _note_members(tx, len(command.messages))
     results = _send_each(tx, stored, command.messages)
-    _note_members(tx, -len(command.messages))
     if not isinstance(results, Deferred):
         added = [each.sequence for each in results if isinstance(each, Produced) and not each.duplicate]
         _add_members(tx, stored, added)
@@ -176,7 +173,10 @@ def add(
 def _send_each(
     tx: Transaction, stored: StoredMessageBatch, messages: Sequence[BatchMessage]
 ) -> tuple[Produced | ForqError, ...] | Deferred:
-    """Send messages, each on its own. If the first has to wait, all do; a later one is refused instead."""
+    """Send messages, each on its own. If the first has to wait, all do; a later one is refused instead.
+
+    None of them evicts another one, so that none ends before it is a member.
+    """
     newest = tx.sequence.last
     results: list[Produced | ForqError] = []
     for each in messages:
