@@ -14,7 +14,12 @@ from forq_trio.model.limits import MESSAGE_BATCHES_PAGE_DEFAULT
 from forq_trio.model.message_batches import endpoints as batch_api
 from forq_trio.model.message_batches.bodies import AddMembers, MessageBatchesQuery
 from forq_trio.model.message_batches.methods import MessageBatchMethods
-from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BatchMessage,
+    MessageBatch,
+    MessageBatchPage,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.types import Produced
 
 

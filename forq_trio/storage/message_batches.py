@@ -2,8 +2,8 @@
 
 - A member is a message that was added to a batch, or a batch inside of it. Each is counted where it is now: left (its
   message is in a queue), done (acknowledged), dead (a dead letter), or removed (any other end).
-- A dead letter that is redriven is left again; one that is removed or acknowledged where it is counts as that. A message
-  that failed for good and has no dead-letter queue is dead, and stays it.
+- A dead letter that is redriven is left again; one that is removed or acknowledged where it is counts as that. A
+  message that failed for good and has no dead-letter queue is dead, and stays it.
 - A batch ends once it is closed and has no member left. If it needs `done` and not all are, it waits while it has dead
   letters, because somebody may redrive them; without any it ends at once, unmet.
 - `on_dead` is sent at the first dead member, `then` when the batch ends: each in the commit of the change that caused
@@ -108,7 +108,9 @@ class StoredMessageBatch(Struct, frozen=True, gc=False):
     def as_callers_see(self) -> MessageBatch:
         """The batch as callers see it."""
         new, progress = self.new, self.progress
-        state = "ended" if progress.ended_at is not None else "open" if progress.closed_at is None else "closed"
+        state = (
+            "ended" if progress.ended_at is not None else "open" if progress.closed_at is None else "closed"
+        )
         return seen(
             MessageBatch,
             progress,
@@ -150,7 +152,9 @@ def check_shares(size: int, total: Shares, own: Shares, by: str | None) -> TooMa
     if own.count >= limits.MESSAGE_BATCHES_A_TOKEN_MAX:
         return TooManyMessageBatches(f"there are {own.count:,} batches of this token, as many as may be")
     if own.size + size > limits.MESSAGE_BATCHES_BYTES_A_TOKEN_MAX:
-        return TooManyMessageBatches("the messages of this token's batches are as long as they may be together")
+        return TooManyMessageBatches(
+            "the messages of this token's batches are as long as they may be together"
+        )
     return None
 
 
@@ -197,12 +201,19 @@ def state_after(change: str, reason: str) -> State:
     return "removed"
 
 
-def counted(stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int) -> StoredMessageBatch:
+def counted(
+    stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int
+) -> StoredMessageBatch:
     """A batch after changes of members, each from one state to another. One that has ended stays as it is."""
     progress = stored.progress
     if progress.ended_at is not None:
         return stored
-    counts = {"left": progress.left, "done": progress.done, "removed": progress.removed, "dead": progress.dead}
+    counts = {
+        "left": progress.left,
+        "done": progress.done,
+        "removed": progress.removed,
+        "dead": progress.dead,
+    }
     for before, after in changes:
         counts[before] -= 1
         counts[after] += 1
@@ -276,7 +287,9 @@ def next_to_send(stored: StoredMessageBatch, *, outer_takes: bool) -> BatchMessa
     return replace(message, message=replace(message.message, attributes=attributes))
 
 
-def after_sending(stored: StoredMessageBatch, outcome: Produced | ForqError, now_ms: int) -> StoredMessageBatch:
+def after_sending(
+    stored: StoredMessageBatch, outcome: Produced | ForqError, now_ms: int
+) -> StoredMessageBatch:
     """A batch after its next message was stored, or refused."""
     progress = stored.progress
     which, *rest = progress.to_send

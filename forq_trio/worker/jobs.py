@@ -96,7 +96,7 @@ class Job(Generic[StateT]):
 
     @property
     def batch(self) -> BatchSender | None:
-        """The batch that the message is a member of, to add to; None if it is in none, and in a process of a handler."""
+        """The batch that the message is a member of, to add to; None for none, and in a process of a handler."""
         return batch_of(self.attributes)
 
     @property

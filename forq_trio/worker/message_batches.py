@@ -11,7 +11,11 @@ from uuid import uuid4
 import anyio
 
 from forq_trio.model.errors import ForqError
-from forq_trio.model.limits import MESSAGE_BATCH_EXPIRES_MS_DEFAULT, PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
+from forq_trio.model.limits import (
+    MESSAGE_BATCH_EXPIRES_MS_DEFAULT,
+    PRODUCE_BATCH_BYTES_MAX,
+    PRODUCE_BATCH_MAX,
+)
 from forq_trio.model.message_batches.methods import MessageBatchMethods
 from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, BatchMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
@@ -30,7 +34,7 @@ class QueueOfHandler(Protocol):
     def queue(self) -> str: ...
 
 
-Target: TypeAlias = "str | QueueOfHandler"
+Target: TypeAlias = str | QueueOfHandler
 """Where a message goes: a queue, or a handler."""
 Step: TypeAlias = tuple[Target, Any]
 """A handler or a queue, and the payload of its message."""
@@ -181,7 +185,7 @@ async def _opened(
     on_dead: Target | None,
     needs: Literal["ended", "done"],
     expires: float | None,
-    outer: "BatchSender | str | None",
+    outer: BatchSender | str | None,
 ) -> AsyncIterator[BatchSender]:
     """See `BatchOpener.batch`."""
     new = NewMessageBatch(

@@ -26,7 +26,12 @@ from forq_trio.model.errors import (
     QueueFull,
     TooManyMessageBatches,
 )
-from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, ENDED_ATTRIBUTE, BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BATCH_ATTRIBUTE,
+    ENDED_ATTRIBUTE,
+    BatchMessage,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced, Receipt
 from forq_trio.model.queues.setting_values import Overflow
@@ -88,11 +93,7 @@ def test_then_is_sent_in_the_commit_of_the_last_ack(engine):
     assert ack(engine, Receipt.parse(first.receipt))
     assert counts(engine) == (1, 1, 0, 0)
     assert waiting(engine, "reports") == []
-    result = run(
-        engine,
-        Ack("q", receipts([second])),
-        parked={"reports": [Claim("reports", 1, 1_000)]},
-    )
+    result = run(engine, Ack("q", receipts([second])), parked={"reports": [Claim("reports", 1, 1_000)]})
     ((_, deliveries),) = result.served["reports"]
     assert contents(deliveries) == ["all done"]
     assert deliveries[0].attributes == {ENDED_ATTRIBUTE: "b"}
@@ -245,9 +246,7 @@ def test_members_may_add_members_until_the_last_has_ended(engine):
     close(engine)
     _, receipt = receive_one(engine)
     outcome = run(
-        engine,
-        Ack("q", (receipt,)),
-        AddToMessageBatch("b", (BatchMessage("q", NewMessage("2")),)),
+        engine, Ack("q", (receipt,)), AddToMessageBatch("b", (BatchMessage("q", NewMessage("2")),))
     ).outcomes
     assert outcome[0] == (True,)
     assert counts(engine) == (1, 1, 0, 0)

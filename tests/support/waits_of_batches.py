@@ -28,9 +28,7 @@ def opens_batches(world: World, n: int) -> Commands:
 @case(AddToMessageBatch)
 def adds_to_batches(world: World, n: int) -> Commands:
     opened(world, n)
-    return [
-        AddToMessageBatch(name, (BatchMessage("members", NewMessage("x")),)) for name in names(n, "b")
-    ]
+    return [AddToMessageBatch(name, (BatchMessage("members", NewMessage("x")),)) for name in names(n, "b")]
 
 
 @case(CloseMessageBatch)

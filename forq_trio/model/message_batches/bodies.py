@@ -22,7 +22,8 @@ class MessageBatchesQuery(Query, frozen=True, kw_only=True):
     """A page of batches."""
 
     before: (
-        Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only older batches: `next` of the page before.")] | None
+        Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only older batches: `next` of the page before.")]
+        | None
     ) = None
     limit: Annotated[int, bounded(1, limits.MESSAGE_BATCHES_PAGE_MAX, "How many batches at most.")] = (
         limits.MESSAGE_BATCHES_PAGE_DEFAULT

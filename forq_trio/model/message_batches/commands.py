@@ -3,7 +3,12 @@
 from forq_trio.model import limits
 from forq_trio.model.command import Command, CommandOrder, Effect, Traits
 from forq_trio.model.forq_error import ForqError
-from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BatchMessage,
+    MessageBatch,
+    MessageBatchPage,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Produced
 

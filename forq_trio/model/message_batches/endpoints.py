@@ -11,9 +11,9 @@ from forq_trio.model.paths import PROGRAM_NAME, PathParameter, declare_path
 _TAG = "Batches"
 declare_topic(
     "Batches",
-    "Messages that belong together: the server counts what becomes of them, and sends a message when the last has ended "
-    "(docs/batches.md). A token needs the scope `produce` for the queue of each message. It sees, closes and abandons the "
-    "batches that it opened; whoever knows the id of a batch may add to it.",
+    "Messages that belong together: the server counts what becomes of them, and sends a message when the last has "
+    "ended (docs/batches.md). A token needs the scope `produce` for the queue of each message. It sees, closes and "
+    "abandons the batches that it opened; whoever knows the id of a batch may add to it.",
 )
 declare_path(
     batch=PathParameter(
@@ -27,8 +27,8 @@ OPEN_BATCH = Endpoint(
     name="openBatch",
     tag=_TAG,
     summary="Open a batch",
-    description="Choose an id that nobody else uses, such as a UUID. The same request again changes nothing, so it can be "
-    "repeated; with other members it is refused with 409 `conflict.batch_exists`. A batch inside of another one "
+    description="Choose an id that nobody else uses, such as a UUID. The same request again changes nothing, so it can "
+    "be repeated; with other members it is refused with 409 `conflict.batch_exists`. A batch inside of another one "
     "names it as `outer`.",
     body=NewMessageBatch,
     answers=(Answer(200, "The batch.", MessageBatch),),
@@ -52,8 +52,8 @@ ADD_TO_BATCH = Endpoint(
     name="addToBatch",
     tag=_TAG,
     summary="Send messages as members of a batch",
-    description="At most 1,000 messages and 4 MiB, in one commit; each is refused alone. A message whose deduplicationId is "
-    "known is not a further member. Members can be added until the batch has ended: as long as it is open, and "
+    description="At most 1,000 messages and 4 MiB, in one commit; each is refused alone. A message whose "
+    "deduplicationId is known is not a further member. Members can be added until the batch has ended: as long as it is open, and "
     "while a member is left. Each member has the attribute `forq.batch`, which is the id of the batch.",
     body=bodies.AddMembers,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MESSAGE_BATCHES_PAGE_DEFAULT
-from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BatchMessage,
+    MessageBatch,
+    MessageBatchPage,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.types import Produced
 
 

@@ -29,8 +29,8 @@ expired: its time was over. abandoned: its maker gave it up.
 Needs = Annotated[
     Literal["ended", "done"],
     Meta(
-        description="When `then` is sent: `ended` once every member has ended in whatever way, or is a dead letter; `done` "
-        "only if every member was acknowledged."
+        description="When `then` is sent: `ended` once every member has ended in whatever way, or is a dead letter; "
+        "`done` only if every member was acknowledged."
     ),
 ]
 ExpiresMs = Annotated[
@@ -94,7 +94,9 @@ class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     then_id: Uuid | None  # the id of its message, once it is sent
     on_dead_queue: str | None  # where `onDead` goes to; null without one
     on_dead_id: Uuid | None  # the id of its message, once it is sent
-    refused: str | None  # the code with which a queue refused the message that is to be sent next; null for none
+    refused: (
+        str | None
+    )  # the code with which a queue refused the message that is to be sent next; null for none
 
     @property
     def members(self) -> int:

@@ -20,9 +20,7 @@ def added(*queues: str) -> bytes:
 async def test_a_queue_that_the_token_does_not_cover_is_refused(api: Api, tokens: Tokens):
     holder = await tokens.holder(Scope.PRODUCE, queues="a*")
     for member in ("then", "onDead"):
-        await is_forbidden(
-            holder, "produce", "PUT", f"{AT}/b", f'{{"{member}": {message("b1")}}}'.encode()
-        )
+        await is_forbidden(holder, "produce", "PUT", f"{AT}/b", f'{{"{member}": {message("b1")}}}'.encode())
     own = message("a1", ', "deadLetterQueue": "b1"')
     await is_forbidden(holder, "produce", "PUT", f"{AT}/b", f'{{"then": {own}}}'.encode())
     assert (await holder.ask("PUT", f"{AT}/b", f'{{"then": {message("a1")}}}'.encode()))[0] == 200

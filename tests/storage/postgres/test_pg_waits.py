@@ -17,7 +17,8 @@ from support.waits_of import CASES, World, cases
 MANY = 64
 LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
 """Cases that need the history and events, which others count without."""
-assert waits_of_batches, waits_of_messages, waits_of_work
+assert waits_of_batches
+assert waits_of_messages, waits_of_work
 
 
 def waits(url: str, names: Sequence[str], n: int) -> int:

@@ -23,12 +23,7 @@ _BATCH = {
     "onDeadId": None,
     "refused": None,
 }
-_ENDED = {
-    **_BATCH,
-    "state": "ended",
-    "closedAt": 1_700_000_000_500,
-    "endedAt": 1_700_000_000_500,
-}
+_ENDED = {**_BATCH, "state": "ended", "closedAt": 1_700_000_000_500, "endedAt": 1_700_000_000_500}
 
 BODIES: dict[str, Any] = {
     "openBatch": {"then": {"queue": "reports", "message": {"content": "the import is done"}}},
@@ -38,11 +33,7 @@ BODIES: dict[str, Any] = {
 ANSWERS: dict[str, Any] = {
     "openBatch": _BATCH,
     "addToBatch": {"results": [{"id": "018bcfe5-6800-7000-8000-000000000042", "sequence": 42}]},
-    "closeBatch": {
-        **_ENDED,
-        "result": "sent",
-        "thenId": "018bcfe5-69f4-7000-8000-000000000043",
-    },
+    "closeBatch": {**_ENDED, "result": "sent", "thenId": "018bcfe5-69f4-7000-8000-000000000043"},
     "abandonBatch": {**_ENDED, "result": "abandoned"},
     "showBatch": {**_BATCH, "left": 3, "done": 1},
     "listBatches": {"batches": [{**_BATCH, "left": 3, "done": 1}], "next": None},

@@ -2,9 +2,9 @@
 
 - storage/message_batches.py decides. While no message is a member, a batch of the writer does nothing for this.
 - `Transaction.transition` notes each message that ends or moves. After the commands the noted ones that are members are
-  found with one statement and counted, batch by batch, from the inner ones to the outer ones. What follows is sent in
-  the same commit, as far as the allowance permits and if it may store messages; else the batch is due, and a later batch
-  of the writer sends it. What claims remove is counted after them, and what follows from it is sent by the next one.
+  found with one statement and counted, batch by batch. What follows is sent in the same commit, as far as the allowance
+  permits and if it may store messages; else the batch is due, and a later one of the writer sends it. What claims
+  remove is counted after them, and what follows from it is sent by the next one.
 - A batch that cannot be read is tried again after SET_ASIDE_RETRY_MS.
 - A member of a batch that has ended, or is forgotten, is forgotten with its next change.
 """
@@ -23,7 +23,12 @@ from forq_trio.model.commands import (
     ShowMessageBatches,
 )
 from forq_trio.model.errors import ForqError, MessageBatchExists, MessageBatchNotFound, QueueFull
-from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BatchMessage,
+    MessageBatch,
+    MessageBatchPage,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced
 from forq_trio.storage.allowance import Allowance
@@ -65,9 +70,7 @@ _encode = msgspec.json.Encoder().encode
 def read_batch(row: Sequence[Any]) -> StoredMessageBatch:
     """A batch from its columns, without the contents of what it sends. Raises MsgspecError for a damaged one."""
     number, id, made_by, made_at, size, terms, progress = row
-    return StoredMessageBatch(
-        number, id, made_by, made_at, size, _read_new(terms), _read_progress(progress)
-    )
+    return StoredMessageBatch(number, id, made_by, made_at, size, _read_new(terms), _read_progress(progress))
 
 
 def _find(tx: Transaction, id: str) -> StoredMessageBatch | None:
@@ -82,7 +85,9 @@ def _read(tx: Transaction, number: int) -> StoredMessageBatch | None:
 
 def _whole(tx: Transaction, stored: StoredMessageBatch) -> StoredMessageBatch:
     """The batch with the contents of what it sends."""
-    return replace(stored, new=_read_new(tx.query_without_inserts("message_batch_sends", stored.number)[0][0]))
+    return replace(
+        stored, new=_read_new(tx.query_without_inserts("message_batch_sends", stored.number)[0][0])
+    )
 
 
 def _save(
@@ -119,7 +124,9 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch | For
         return found.as_callers_see() if same else MessageBatchExists()
     new, totals = command.new, tx.message_batches.totals
     size = size_of(new)
-    refusal: ForqError | None = tx.check_takes_messages(*[name for each in new.messages for name in each.queues])
+    refusal: ForqError | None = tx.check_takes_messages(
+        *[name for each in new.messages for name in each.queues]
+    )
     own = totals.made.get(command.by or "", Shares())
     refusal = refusal or check_shares(size, totals.shares, own, command.by)
     outer = None if new.outer is None else _find(tx, new.outer)
@@ -149,7 +156,11 @@ def _share(tx: Transaction, made_by: str | None, count: int, size: int) -> None:
     made = totals.made
     if made_by is not None:
         own = made.get(made_by, Shares()).plus(count, size)
-        made = {**made, made_by: own} if own.count else {name: each for name, each in made.items() if name != made_by}
+        made = (
+            {**made, made_by: own}
+            if own.count
+            else {name: each for name, each in made.items() if name != made_by}
+        )
     tx.message_batches.totals = replace(totals, shares=totals.shares.plus(count, size), made=made)
     tx.message_batches.changed = True
 
@@ -257,7 +268,9 @@ def _count_noted(tx: Transaction) -> None:
                 gone.append(seq)
                 del of[seq]
     known = _read_with_outers(tx, changes)
-    for number in sorted(changes):  # an outer batch has a lower number, so it is counted before what inner ones tell it
+    for number in sorted(
+        changes
+    ):  # an outer batch has a lower number, so it is counted before what inner ones tell it
         stored = known.get(number)
         if stored is None or stored.progress.ended_at is not None:
             lost = [seq for seq, (of_batch, _) in of.items() if of_batch == number]
@@ -329,7 +342,7 @@ def _run(tx: Transaction, number: int, allowance: Allowance) -> bool:
 
 
 def _send_next(tx: Transaction, stored: StoredMessageBatch) -> bool:
-    """Send the next message of a batch; False if that has to wait. New queues count for the token that made the batch."""
+    """Send the next message of a batch; False if that has to wait. New queues count for the token that opened it."""
     is_then = stored.progress.to_send[0] == "then"
     number = stored.progress.outer
     outer = _read(tx, number) if is_then and number is not None else None
