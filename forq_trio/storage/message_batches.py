@@ -129,11 +129,11 @@ class StoredMessageBatch(Struct, frozen=True, gc=False):
 class Shares(NamedTuple):
     """How many batches there are, and the bytes of what they send."""
 
-    count: int = 0
+    number: int = 0
     size: int = 0
 
-    def plus(self, count: int, size: int) -> "Shares":
-        return Shares(self.count + count, self.size + size)
+    def plus(self, number: int, size: int) -> "Shares":
+        return Shares(self.number + number, self.size + size)
 
 
 def size_of(new: NewMessageBatch) -> int:
@@ -143,14 +143,14 @@ def size_of(new: NewMessageBatch) -> int:
 
 def check_shares(size: int, total: Shares, own: Shares, by: str | None) -> TooManyMessageBatches | None:
     """TooManyMessageBatches if one with so many bytes may not be made. own: those of the token `by`."""
-    if total.count >= limits.MESSAGE_BATCHES_MAX:
-        return TooManyMessageBatches(f"there are {total.count:,} batches, as many as may be")
+    if total.number >= limits.MESSAGE_BATCHES_MAX:
+        return TooManyMessageBatches(f"there are {total.number:,} batches, as many as may be")
     if total.size + size > limits.MESSAGE_BATCHES_BYTES_MAX:
         return TooManyMessageBatches("the messages of all batches are as long as they may be together")
     if by is None:
         return None
-    if own.count >= limits.MESSAGE_BATCHES_A_TOKEN_MAX:
-        return TooManyMessageBatches(f"there are {own.count:,} batches of this token, as many as may be")
+    if own.number >= limits.MESSAGE_BATCHES_A_TOKEN_MAX:
+        return TooManyMessageBatches(f"there are {own.number:,} batches of this token, as many as may be")
     if own.size + size > limits.MESSAGE_BATCHES_BYTES_A_TOKEN_MAX:
         return TooManyMessageBatches(
             "the messages of this token's batches are as long as they may be together"

@@ -64,6 +64,8 @@ class Worker(BatchOpener, Router):
     installed, else asyncio.
     """
 
+    _sender: Sender
+
     def __init__(
         self,
         source: "str | Source | None" = None,

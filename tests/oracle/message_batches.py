@@ -63,7 +63,9 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch:
     total = Shares(len(batches), sum(each.size for each in batches.values()))
     of_token = [each for each in batches.values() if each.made_by == command.by]
     own = Shares(len(of_token), sum(each.size for each in of_token))
-    refusal = check_all_unbound(named, tx.state.settings.get) or check_shares(size, total, own, command.by)
+    refusal: ForqError | None = check_all_unbound(named, tx.state.settings.get) or check_shares(
+        size, total, own, command.by
+    )
     outer = None if new.outer is None else batches.get(new.outer)
     if new.outer is not None:
         refusal = refusal or check_outer(outer)

@@ -27,6 +27,7 @@ from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.schedules.types import SavedRun, ScheduleTotals
 from forq_trio.model.values import SeenT, seen
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.message_batches import State as MemberState
 from forq_trio.storage.message_batches import StoredMessageBatch
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from forq_trio.storage.schedules import StoredSchedule
@@ -259,7 +260,7 @@ class State:
     outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
 
     message_batches: dict[str, StoredMessageBatch] = field(default_factory=dict)  # by id
-    batch_members: dict[int, tuple[int, str]] = field(default_factory=dict)
+    batch_members: dict[int, tuple[int, MemberState]] = field(default_factory=dict)
     """The number of the batch, and the state, by the sequence of a message."""
 
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)

@@ -17,7 +17,6 @@ from forq_trio.http.forq_api.sends import (
     read_batch,
     read_our_message,
     results_of,
-    valid,
 )
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
@@ -70,7 +69,7 @@ class MessageBatchEndpoints:
         for raw in entries_of(read_batch(_read_members, request.body)):
             await slices.read(len(raw))
             entries.append(_read_entry(raw))
-        members = valid(entries)
+        members = [each for each in entries if isinstance(each, BatchMessage)]
         for each in members:
             _check_may_send(request, each)
         outcomes = await self._broker.add_to_batch(batch_id, members)

@@ -158,7 +158,7 @@ def _share(tx: Transaction, made_by: str | None, count: int, size: int) -> None:
         own = made.get(made_by, Shares()).plus(count, size)
         made = (
             {**made, made_by: own}
-            if own.count
+            if own.number
             else {name: each for name, each in made.items() if name != made_by}
         )
     tx.message_batches.totals = replace(totals, shares=totals.shares.plus(count, size), made=made)
@@ -256,7 +256,9 @@ def _count_noted(tx: Transaction) -> None:
     found = tx.query_without_inserts("find_batch_members", str(list({seq for seq, _, _ in noted})))
     if not found:
         return
-    of = {seq: (number, "dead" if dead else "left") for seq, number, dead in found}
+    of: dict[int, tuple[int, State]] = {
+        seq: (number, "dead" if dead else "left") for seq, number, dead in found
+    }
     changes: dict[int, list[tuple[State, State]]] = {}
     gone: list[int] = []
     for seq, after, is_gone in noted:

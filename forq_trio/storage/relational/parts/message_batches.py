@@ -48,7 +48,7 @@ class MessageBatchTable(Part):
 
     def load(self, query: Query, path: str) -> None:
         made = {made_by: Shares(count, size) for made_by, count, size in query("load_message_batches")}
-        total = Shares(sum(each.count for each in made.values()), sum(each.size for each in made.values()))
+        total = Shares(sum(each.number for each in made.values()), sum(each.size for each in made.values()))
         made.pop(None, None)
         ((members,),) = query("count_batch_members")
         found = query("next_message_batch")
