@@ -37,12 +37,12 @@ async def test_a_batch_counts_and_sends(face: Face) -> None:
     assert isinstance(refused, ProduceToDeadLetterQueue)
     assert (await methods.close_batch("b")).state == "closed"
     delivery = await face.take()
-    assert delivery.attributes == {"forq.batch": "b"}
+    assert delivery.attributes == {"forq-batch": "b"}
     await methods.ack("q", delivery.receipt)
     assert (await methods.batch("b")).left == 1
     await methods.ack("q", (await face.take()).receipt)
     sent = await face.take("reports")
-    assert (sent.content, sent.priority, sent.attributes) == ("all done", 7, {"forq.ended-batch": "b"})
+    assert (sent.content, sent.priority, sent.attributes) == ("all done", 7, {"forq-ended-batch": "b"})
     ended = await methods.batch("b")
     assert (ended.result, ended.then_id, ended.done, ended.members) == ("sent", sent.id, 2, 2)
     assert (await methods.batches()).batches == [ended]

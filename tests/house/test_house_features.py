@@ -44,7 +44,7 @@ FEATURES = {
     "message batches": Feature(
         r"\bmessage_batch|\bMessageBatch|\bBatchMessage|\badd_to_batch|\bBatchSender",
         r"message_batches|pages/batches|migrations/",
-        14,
+        13,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     # Traces, and the exemplars that name them in metrics.

@@ -34,7 +34,7 @@ def an_application(seen: list[Any]) -> Worker:
 
     @app.on("reports")
     async def report(album: str, job: Job) -> None:
-        seen.append((album, (job.attributes or {}).get("forq.batch")))
+        seen.append((album, (job.attributes or {}).get("forq-batch")))
 
     @app.on("alarms")
     async def alarm(album: str) -> None:

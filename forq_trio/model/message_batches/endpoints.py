@@ -54,7 +54,7 @@ ADD_TO_BATCH = Endpoint(
     summary="Send messages as members of a batch",
     description="At most 1,000 messages and 4 MiB, in one commit; each is refused alone. A message whose "
     "deduplicationId is known is not a further member. Members can be added until the batch has ended: as long as "
-    "it is open, and while a member is left. Each member has the attribute `forq.batch`, which is the id of the batch.",
+    "it is open, and while a member is left. Each member has the attribute `forq-batch`, which is the id of the batch.",
     body=bodies.AddMembers,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),
     errors=(

@@ -11,9 +11,9 @@ from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.values import Count, EpochMs, Uuid, bounded
 
-BATCH_ATTRIBUTE = "forq.batch"
+BATCH_ATTRIBUTE = "forq-batch"
 """The attribute of a member that names its batch."""
-ENDED_ATTRIBUTE = "forq.ended-batch"
+ENDED_ATTRIBUTE = "forq-ended-batch"
 """The attribute of a message that a batch sends; it names that batch."""
 OWN_ATTRIBUTES = (BATCH_ATTRIBUTE, ENDED_ATTRIBUTE)
 
