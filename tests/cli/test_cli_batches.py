@@ -47,7 +47,8 @@ def test_one_is_shown_with_a_bar(connected: Forq, client: ForqClient, opened: st
 def test_they_are_closed_and_abandoned(connected: Forq, client: ForqClient, opened: str):
     outcome = connected("batch", "close", opened, "none")
     assert outcome.out == f"{opened} is closed, 3 left\n"
-    assert outcome.err.startswith("forq: none: There is no batch of that id")
+    assert outcome.err.startswith("forq: none: ")
+    assert outcome.err.endswith("(not_found.batch)\n")
     assert outcome.code == 5
     assert connected("batch", "abandon", opened).code != 0
     assert client.batch(opened).state == "closed"
