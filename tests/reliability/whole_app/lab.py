@@ -39,7 +39,7 @@ def run_trial(seed: int, url: str | None = None) -> Books:
     """The trial of this seed; raises what it found, with the seed. url: of a PostgreSQL database."""
     try:
         with _store(seed, url) as store, quick() as failed_jobs:
-            books = run_seeded(seed, lambda rng: Trial(rng, store, batches=True).run())
+            books = run_seeded(seed, lambda rng: Trial(rng, store).run())
         hold(Clause.CRASHED, not failed_jobs, "{}", failed_jobs)
         return books
     except BaseException as error:

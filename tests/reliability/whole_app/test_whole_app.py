@@ -24,7 +24,6 @@ REACHED = (
     *("acked", "purged", "removed", "expired", "failed", "overflow", "delivered", "duplicates", "redriven"),
     *("released", "stale receipts", "served while parked", "cut", "unsent", "kills", "failed commits"),
     *("offer created", "offer updated", "once more", "promoted", "several of a strict group"),
-    "batches that ended",
 )
 """What happens in any few hundred trials; else they have become too tame to prove anything."""
 
