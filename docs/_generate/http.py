@@ -29,6 +29,7 @@ PAGES = {
     "keys": ("Keys", ("Keys",)),
     "queues": ("Queues and their settings", ("Queues", "Administration")),
     "schedules": ("Schedules", ("Schedules",)),
+    "batches": ("Batches", ("Batches",)),
     "dead-letters": ("Dead letters", ("Dead letters",)),
     "logs": ("History and events", ("History", "Events")),
     "pipelines": ("Pipelines and outboxes", ("Pipelines", "Consumers of pipelines", "Outboxes")),

@@ -22,6 +22,7 @@ IN_PATHS = {
     "page": "0",
     "app": "loader",
     "outbox": "shop",
+    "batch": "import-7",
     "workerId": "$WORKER",
     "name": "billing",
 }

@@ -14,6 +14,7 @@ from forq_trio.broker.backends import Backends
 from forq_trio.broker.bound_calls import BoundCalls
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.finished import Finished
+from forq_trio.broker.message_batches import MessageBatchCalls
 from forq_trio.broker.metrics import BrokerMetrics
 from forq_trio.broker.offers import Offers
 from forq_trio.broker.outboxes import OutboxCalls
@@ -34,6 +35,7 @@ from forq_trio.writer_actor import WriterActor
 class Broker(
     Publishing,
     OutboxCalls,
+    MessageBatchCalls,
     Offers,
     Receives,
     ResultCalls,

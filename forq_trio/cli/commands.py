@@ -50,6 +50,7 @@ COMMAND_GROUPS = {
     "Queues": {
         "queues": _Listed("look", "List all queues."),
         "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
+        "batch": _Listed("message_batches", "List, show, close or abandon batches of messages."),
         "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
     },
     "Dead letters and history": {

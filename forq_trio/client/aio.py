@@ -12,6 +12,7 @@ from forq_trio.client import protocol, sends
 from forq_trio.client.aio_dead_letters import AsyncDeadLetterClient
 from forq_trio.client.aio_history import AsyncHistory
 from forq_trio.client.aio_keys import AsyncKeys
+from forq_trio.client.aio_message_batches import AsyncMessageBatches
 from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_queues import AsyncQueueClient
@@ -60,6 +61,7 @@ class AsyncForqClient(
     AsyncDeadLetterClient,
     AsyncHistory,
     AsyncKeys,
+    AsyncMessageBatches,
     AsyncOutboxes,
     AsyncPipelines,
     AsyncSchedules,

@@ -10,6 +10,7 @@ from forq_trio.client import protocol, sends
 from forq_trio.client.sync_dead_letters import DeadLetterClient
 from forq_trio.client.sync_history import History
 from forq_trio.client.sync_keys import Keys
+from forq_trio.client.sync_message_batches import MessageBatches
 from forq_trio.client.sync_outboxes import Outboxes
 from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_queues import QueueClient
@@ -53,6 +54,7 @@ class ForqClient(
     DeadLetterClient,
     History,
     Keys,
+    MessageBatches,
     Outboxes,
     Pipelines,
     Schedules,

@@ -29,6 +29,7 @@ class CommandOrder(Enum):
     PUBLISH = "stages and publications"
     RELAY = "relayed messages"
     SCHEDULES = "schedules"
+    BATCHES = "batches of messages"
     HISTORY = "the history"
     CONSUMERS = "pipeline consumers"
     EVENTS = "lifecycle events"

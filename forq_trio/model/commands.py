@@ -12,6 +12,7 @@ from forq_trio.model.access.commands import *
 from forq_trio.model.command import *
 from forq_trio.model.consumers.commands import *
 from forq_trio.model.keys.commands import *
+from forq_trio.model.message_batches.commands import *
 from forq_trio.model.messages.receive_commands import *
 from forq_trio.model.messages.send_commands import *
 from forq_trio.model.outboxes.commands import *

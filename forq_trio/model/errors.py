@@ -23,6 +23,12 @@ from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
 from forq_trio.model.forq_error import NotFound as NotFound
 from forq_trio.model.forq_error import ServiceError as ServiceError
+from forq_trio.model.message_batches.errors import MessageBatchEnded as MessageBatchEnded
+from forq_trio.model.message_batches.errors import MessageBatchExists as MessageBatchExists
+from forq_trio.model.message_batches.errors import MessageBatchFull as MessageBatchFull
+from forq_trio.model.message_batches.errors import MessageBatchNotFound as MessageBatchNotFound
+from forq_trio.model.message_batches.errors import MessageBatchTooDeep as MessageBatchTooDeep
+from forq_trio.model.message_batches.errors import TooManyMessageBatches as TooManyMessageBatches
 from forq_trio.model.messages.new_message import OPTIONS
 from forq_trio.model.number_errors import TooManyConsumers as TooManyConsumers
 from forq_trio.model.number_errors import TooManyQueues as TooManyQueues

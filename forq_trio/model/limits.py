@@ -12,6 +12,7 @@ from forq_trio.model.bounds.units import *
 from forq_trio.model.bounds.writer import *
 from forq_trio.model.keys.limits import *
 from forq_trio.model.logs.limits import *
+from forq_trio.model.message_batches.limits import *
 from forq_trio.model.messages.limits import *
 from forq_trio.model.outboxes.limits import *
 from forq_trio.model.publishing.limits import *
@@ -31,8 +32,9 @@ assert OUTBOX_PAGE_MAX <= PRODUCE_BATCH_MAX
 assert CONTENT_BYTES_MAX < OUTBOX_PAGE_BYTES_MAX < min(COMMIT_BYTES_MAX, PRODUCE_BATCH_BYTES_MAX)
 assert PEEK_DEFAULT <= BROWSE_PAGE_MAX
 assert max(RECEIVE_BATCH_MAX, PRODUCE_BATCH_MAX, PART_MESSAGES_MAX, PURGE_BATCH_MAX) <= COMMIT_MESSAGES_MAX
-assert LONE_SEND_WEIGHT * max(OFFER_BATCH_MAX, OUTBOX_PAGE_MAX) <= COMMIT_MESSAGES_MAX
+assert LONE_SEND_WEIGHT * max(OFFER_BATCH_MAX, OUTBOX_PAGE_MAX, PRODUCE_BATCH_MAX) <= COMMIT_MESSAGES_MAX
 assert SCHEDULE_WEIGHT <= COMMIT_MESSAGES_MAX
+assert MESSAGE_BATCH_WEIGHT * MESSAGE_BATCHES_PAGE_MAX <= COMMIT_MESSAGES_MAX
 assert max(CLAIM_FILTERED_MAX, EVICTED_MAX, DUE_BATCH_MAX, HISTORY_STEP_MESSAGES) <= COMMIT_MESSAGES_MAX
 assert min(COMMIT_BYTES_MAX, HISTORY_STEP_BYTES, PUBLISH_STEP_BYTES_MAX) > CONTENT_BYTES_MAX
 assert STEP_BYTES_MAX >= REWRITE_BYTES_MAX > CONTENT_BYTES_MAX

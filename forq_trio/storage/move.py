@@ -22,7 +22,7 @@ from forq_trio.model.errors import ForqError, StorageOpenError
 
 NOT_MOVED = {
     "migrations": "each schema has its own",
-    "batches": "what running processes tell each other",
+    "batches_2": "what running processes tell each other",
     "gate": "the lock of batches; it has no rows",
     "processes": "which processes run",
     "sent": "a batch moves its messages into queues; a source that has some is refused",

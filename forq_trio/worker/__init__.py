@@ -8,6 +8,7 @@ from forq_trio.worker.jobs import Job as Job
 from forq_trio.worker.kept_results import JobFailed as JobFailed
 from forq_trio.worker.kept_results import ResultGone as ResultGone
 from forq_trio.worker.loop import QueueStats as QueueStats
+from forq_trio.worker.message_batches import BatchSender as BatchSender
 from forq_trio.worker.outcomes import DeadLetter as DeadLetter
 from forq_trio.worker.outcomes import Discard as Discard
 from forq_trio.worker.outcomes import LeaseLost as LeaseLost

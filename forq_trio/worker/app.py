@@ -24,6 +24,7 @@ from forq_trio.worker.calls import HandlerCalls
 from forq_trio.worker.handlers import Handler, WorkerSetupError
 from forq_trio.worker.lifespan import Lifespan, check_lifespan
 from forq_trio.worker.loop import QueueLoop, QueueStats
+from forq_trio.worker.message_batches import BatchOpener, sending_with
 from forq_trio.worker.opened import Opened
 from forq_trio.worker.opening import Sources, WorkerSource
 from forq_trio.worker.outbox import WorkerOutbox
@@ -49,7 +50,7 @@ logger = logging.getLogger("forq_trio.worker")
 DRAIN_SECONDS_DEFAULT = 10.0
 
 
-class Worker(Router):
+class Worker(BatchOpener, Router):
     """An application: functions that run on the messages of queues, and send some (docs/workers.md).
 
     It is made where a module is imported, and opens nothing there. `open` is for sending alone, `run` and `serve`
@@ -66,6 +67,8 @@ class Worker(Router):
     source is open, and left when the last handler has ended. backend: the event loop of `run`; None for trio if it is
     installed, else asyncio.
     """
+
+    _sender: Sender
 
     def __init__(
         self,
@@ -337,8 +340,9 @@ class Worker(Router):
 
     async def _serve(self, opened: Opened, stop_when_empty: bool) -> None:
         """Relay the outbox and run the loops."""
-        async with open_pools(self.handlers.values()) as pools:
-            await self._relay_and_run(opened, pools, stop_when_empty)
+        with sending_with(self._sender):
+            async with open_pools(self.handlers.values()) as pools:
+                await self._relay_and_run(opened, pools, stop_when_empty)
 
     async def _relay_and_run(self, opened: Opened, pools: Pools, stop_when_empty: bool) -> None:
         """With `stop_when_empty` until all queues are found empty."""

@@ -14,6 +14,7 @@ from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.messages.types import Delivery
+from forq_trio.worker.message_batches import BatchSender, batch_of
 from forq_trio.worker.outcomes import LeaseLost, Settlement
 
 if TYPE_CHECKING:
@@ -125,6 +126,11 @@ class Job(Generic[StateT]):
     def last_attempt(self) -> bool:
         """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
         return self.attempt >= self.attempts.last
+
+    @property
+    def batch(self) -> BatchSender | None:
+        """The batch that the message is a member of, to add to; None for none, and in a process of a handler."""
+        return batch_of(self.attributes)
 
     @property
     def seconds_left(self) -> float:

@@ -11,8 +11,8 @@ Sent: TypeAlias = Produced | Offered
 """What became of a message."""
 
 
-class SendOptions(TypedDict, total=False):
-    """The options of a message that a worker sends; those of `produce`, and with a key those of `offer`."""
+class MemberOptions(TypedDict, total=False):
+    """The options of a message that a worker sends without a key; those of `produce`."""
 
     delay: Duration | None  # until it is due
     process_after: int | None  # when it is due (epoch ms), in place of a delay
@@ -24,6 +24,11 @@ class SendOptions(TypedDict, total=False):
     dead_letter_queue: str | None  # None for the queue's, "" for none
     deduplication_id: str | None  # only without a key
     deduplication_window: Duration | None  # how long that is remembered, None for the queue's
+
+
+class SendOptions(MemberOptions, total=False):
+    """The options of a message that a worker sends; with a key those of `offer`."""
+
     key: str | None  # the message replaces the pending one of this key; the next three only with it
     kind: str  # of the key
     mode: Mode  # what becomes of the pending one, if it is not replaced

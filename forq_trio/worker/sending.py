@@ -5,10 +5,12 @@ from functools import partial
 from typing import Any
 
 from forq_trio.model import limits
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.opening import WorkerSource
+from forq_trio.worker.opened import Call
+from forq_trio.worker.opening import NOT_OPEN, WorkerSource
 from forq_trio.worker.payloads import Payload
-from forq_trio.worker.send_options import SendOptions, Sent, options_of_source
+from forq_trio.worker.send_options import MemberOptions, SendOptions, Sent, options_of_source
 from forq_trio.worker.source import Source
 
 
@@ -40,6 +42,22 @@ class Sender:
         if key is not None:
             return source.offer(queue, key, content, **options)
         return source.produce(queue, content, **options)
+
+    @property
+    def source(self) -> Source:
+        """Where messages go. Raises RuntimeError if the worker is not open."""
+        return self._source.to_send
+
+    def message(self, queue: str, payload: Any, given: MemberOptions) -> NewMessage:
+        """A message as the worker sends it, without a key."""
+        options = options_of_source(given)
+        return NewMessage(self._written(queue, payload, options), **options)
+
+    def from_thread(self, function: Call) -> Any:
+        """The result of an async function, for a thread. Raises RuntimeError if the worker is not open."""
+        if (opened := self._source.opened) is None:
+            raise RuntimeError(NOT_OPEN)
+        return opened.call(function)
 
     def _written(self, queue: str, payload: Any, options: dict[str, Any]) -> str:
         """The content of a message; the program's attributes become options."""

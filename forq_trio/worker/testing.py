@@ -1,6 +1,6 @@
 """What `Worker.testing` yields: the application on a queue in memory, with a clock that the test moves."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -10,9 +10,11 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.durations import Duration, ms_of
+from forq_trio.model.errors import ForqError
 from forq_trio.model.extras import needing
 from forq_trio.model.json_text import loads
-from forq_trio.model.messages.types import Delivery
+from forq_trio.model.message_batches.types import BatchMessage
+from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.loop import QueueLoop, QueueStats
 from forq_trio.worker.source import Source
@@ -65,6 +67,8 @@ class WatchedSource:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.broker, name)
+        if name == "add_to_batch":
+            return self._add
         return partial(self._send, method) if name in ("produce", "offer") else method
 
     @property
@@ -78,6 +82,13 @@ class WatchedSource:
         sent = await method(queue, *given, **options)
         self.sent.setdefault(queue, []).append(given[-1])
         return sent
+
+    async def _add(self, batch_id: str, members: Sequence[BatchMessage]) -> list[Produced | ForqError]:
+        results = await self.broker.add_to_batch(batch_id, members)
+        for each, result in zip(members, results, strict=True):
+            if isinstance(result, Produced):
+                self.sent.setdefault(each.queue, []).append(each.message.content)
+        return results
 
     async def receive(
         self, queue: str, *, wait_ms: int = limits.WAIT_MS_MAX, **options: Any

@@ -18,10 +18,12 @@ from forq_trio.model.commands import (
     AckById,
     AckRevision,
     AckWithResult,
+    AddToMessageBatch,
     BindTable,
     ChangeRedrive,
     Claim,
     Claims,
+    CloseMessageBatch,
     Compact,
     Configure,
     Delete,
@@ -48,6 +50,7 @@ from forq_trio.model.commands import (
     NoteTokenUse,
     OfferMany,
     OpenConsumer,
+    OpenMessageBatch,
     Optimize,
     Pause,
     PauseSchedule,
@@ -71,6 +74,7 @@ from forq_trio.model.commands import (
     SaveSession,
     SaveToken,
     SettleLease,
+    ShowMessageBatches,
     StagePage,
     Sweep,
     SweepKind,
@@ -82,6 +86,8 @@ from forq_trio.model.consumers.types import Settling
 from forq_trio.model.dead_letters.redrives import RedriveState, RedriveStep
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.keys.types import Mode, Offering
+from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
@@ -413,7 +419,46 @@ scheduling = st.one_of(
     st.builds(DeleteSchedule, schedule_names),
     st.builds(RunSchedule, schedule_names),
 )
+batch_ids = st.sampled_from("pqr")
+sent_by_batches = st.one_of(
+    st.none(),
+    st.builds(
+        lambda queue, content, group, own: BatchMessage(
+            queue, NewMessage(content, group=group, dead_letter_queue=own)
+        ),
+        sent_to,
+        st.sampled_from(CONTENTS),
+        maybe("g"),
+        maybe("x"),
+    ),
+)
+batching = st.one_of(
+    *[
+        st.builds(
+            lambda id, by, **members: OpenMessageBatch(id, NewMessageBatch(**members), by),
+            batch_ids,
+            makers,
+            then=sent_by_batches,
+            on_dead=sent_by_batches,
+            needs=st.sampled_from(("ended", "done")),
+            expires_ms=st.sampled_from((1_000, 30_000, 30_000, 600_000)),
+            outer=maybe("p", "q", "r"),
+        )
+    ]
+    * 2,
+    *[
+        st.builds(
+            AddToMessageBatch,
+            batch_ids,
+            st.lists(st.builds(BatchMessage, sent_to, messages), min_size=1, max_size=3).map(tuple),
+        )
+    ]
+    * 3,
+    st.builds(CloseMessageBatch, batch_ids, st.sampled_from((False, False, False, True)), makers),
+    st.builds(ShowMessageBatches, maybe("p", "q"), st.sampled_from((20, 2**40)), st.integers(1, 2), makers),
+)
 commands = st.one_of(
+    batching,
     scheduling,
     publishing,
     sending,

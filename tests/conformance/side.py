@@ -8,6 +8,7 @@ import msgspec
 from forq_trio.model.commands import (
     AckById,
     AckRevision,
+    AddToMessageBatch,
     Claim,
     Compacted,
     Delete,
@@ -26,6 +27,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.consumers.types import PipelineConsumer
 from forq_trio.model.dead_letters.searches import ListedState, MessageFilter
 from forq_trio.model.keys.types import Offered, Offering
+from forq_trio.model.message_batches.types import MessageBatch, MessageBatchPage
 from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, Receipt
@@ -71,6 +73,10 @@ class Side:
             case RelayMessages(_, _, relayed):
                 changes["messages"] = tuple(
                     msgspec.structs.replace(each, message=_at(each.message, now_ms)) for each in relayed
+                )
+            case AddToMessageBatch(_, members):
+                changes["messages"] = tuple(
+                    msgspec.structs.replace(each, message=_at(each.message, now_ms)) for each in members
                 )
             case OfferMany(_, offerings):
                 changes["offerings"] = tuple(_at(each, now_ms) for each in offerings)
@@ -202,6 +208,11 @@ class Side:
                 return None
             case Offered() | Produced():
                 return msgspec.structs.replace(outcome, id="")
+            case MessageBatch():
+                sent = {name: getattr(outcome, name) and "" for name in ("then_id", "on_dead_id")}
+                return msgspec.structs.replace(outcome, **sent)
+            case MessageBatchPage():
+                return [self._take(queue, each) for each in outcome.batches], outcome.next
             case Delivery():
                 receipt = Receipt.parse(outcome.receipt)
                 assert receipt.seq == outcome.sequence

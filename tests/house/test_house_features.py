@@ -40,6 +40,12 @@ FEATURES = {
         r"history|finished|results|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
+    # Not: the actions of SQS, and the batches of the writer.
+    "message batches": Feature(
+        r"\bmessage_batch|\bMessageBatch|\bBatchMessage|\badd_to_batch|\bBatchSender",
+        r"message_batches|pages/batches|migrations/",
+        13,
+    ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     # Traces, and the exemplars that name them in metrics.
     "traces": Feature(

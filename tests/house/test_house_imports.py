@@ -11,7 +11,7 @@ import pytest
 from support.source import parsed, statements
 
 TOPICS = (
-    *("access", "consumers", "dead_letters", "keys", "logs", "messages", "outboxes"),
+    *("access", "consumers", "dead_letters", "keys", "logs", "message_batches", "messages", "outboxes"),
     *("publishing", "queues", "results", "schedules", "server", "workers"),
 )
 GROUPS = {

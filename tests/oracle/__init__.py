@@ -8,6 +8,7 @@ from oracle import consumers as consumers
 from oracle import due as due
 from oracle import events as events
 from oracle import history as history
+from oracle import message_batches as message_batches
 from oracle import offers as offers
 from oracle import outboxes as outboxes
 from oracle import publishing as publishing

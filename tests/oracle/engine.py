@@ -16,6 +16,7 @@ from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.engine import NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from oracle import due as memory_due
+from oracle import message_batches as memory_batches
 from oracle import publishing as memory_publishing
 from oracle import schedules as memory_schedules
 from oracle.claim import serve
@@ -60,6 +61,7 @@ class MemoryEngine:
         tx.ends_awaited = batch.ends_awaited
         memory_due.settle(tx)
         if batch.moves_staged:
+            memory_batches.run_due(tx)
             memory_publishing.advance(tx)
             memory_schedules.run_due(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
@@ -70,11 +72,13 @@ class MemoryEngine:
         memory_due.settle_failed(tx)
         store_waiting(tx)
         unhold(tx)
+        memory_batches.follow(tx, sends=batch.moves_staged)
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries
         tx.state.wake |= store_waiting(tx)
         wake_limited(tx)
+        memory_batches.follow(tx, sends=False)
         tx.state.freed |= tx.freed
         if tx.withdrawn:
             tx.state.withdrawn = tx.state.withdrawn.with_new(tx.withdrawn)

@@ -30,6 +30,8 @@ from forq_trio.model.schedules.types import SavedRun, ScheduleTotals
 from forq_trio.model.values import SeenT, seen
 from forq_trio.model.workers.withdrawn import Withdrawals
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.message_batches import State as MemberState
+from forq_trio.storage.message_batches import StoredMessageBatch
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from forq_trio.storage.schedules import StoredSchedule
 from oracle.leases import StoredConsumer
@@ -267,6 +269,10 @@ class State:
     schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)  # by name, the latest last
     withdrawn: Withdrawals = field(default_factory=Withdrawals)
     outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
+
+    message_batches: dict[str, StoredMessageBatch] = field(default_factory=dict)  # by id
+    batch_members: dict[int, tuple[int, MemberState]] = field(default_factory=dict)
+    """The number of the batch, and the state, by the sequence of a message."""
 
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0  # the highest generation of forgotten consumers

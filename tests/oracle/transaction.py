@@ -23,6 +23,8 @@ from forq_trio.model.workers.withdrawn import Withdrawal
 from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.engine import Event
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER, outcome_of
+from forq_trio.storage.message_batches import State as MemberState
+from forq_trio.storage.message_batches import state_after
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, UPDATED, frees_group
 from oracle.lifecycle import log
@@ -37,7 +39,8 @@ class Transaction:
     that failed in it, by sequence number. failed_queued: they are left to a sweep. freed: groups that may be
     below their limit again. unheld: queues whose held messages all become ready. limited: groups whose messages may be
     held because a token is missing. going_on: messages that are gone, behind which offers waited that are still to be
-    stored.
+    stored. batch_notes: messages that ended or moved: sequence number, state as a member, whether it is gone.
+    batches_send: a message batch has something to send now.
     """
 
     state: State
@@ -58,6 +61,8 @@ class Transaction:
     withdrawn: list[Withdrawal] = field(default_factory=list)
     ends_awaited: bool = False
     ended: dict[str, Ending] = field(default_factory=dict)
+    batch_notes: list[tuple[int, MemberState, bool]] = field(default_factory=list)
+    batches_send: bool = False
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, with which to continue if a command fails."""
@@ -81,6 +86,8 @@ class Transaction:
             self.withdrawn.copy(),
             self.ends_awaited,
             self.ended.copy(),
+            self.batch_notes.copy(),
+            self.batches_send,
         )
 
     def events(self) -> list[Event]:
@@ -93,12 +100,12 @@ class Transaction:
         due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
         if any(stage.entry is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
-        next_run = min(
-            (each.due_at for each in self.state.schedules.values() if each.due_at is not None), default=None
-        )
-        if next_run is not None:
-            retry_ms = self.now_ms + limits.DUE_RETRY_MS
-            due.append(next_run if moves_staged or next_run > self.now_ms else retry_ms)
+        runs = [each.due_at for each in self.state.schedules.values() if each.due_at is not None]
+        batches = [each.due_at for each in self.state.message_batches.values()]
+        for times in (runs, batches):
+            if times:
+                retry_ms = self.now_ms + limits.DUE_RETRY_MS
+                due.append(min(times) if moves_staged or min(times) > self.now_ms else retry_ms)
         return min([at for at in due if at is not None], default=None)
 
     def rules(self, queue: str) -> QueueRules:
@@ -179,6 +186,9 @@ class Transaction:
                 self.woken.add(new.queue)
             elif new.status is Status.FAILED:
                 self.failed.append(new.seq)
+        moves = change in (engine.MOVED_TO_DLQ, engine.REQUEUED)
+        if old is not None and (new is None or moves):
+            self.batch_notes.append((old.seq, state_after(change, reason), new is None))
         if change in engine.EVENT_KINDS:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None

@@ -12,6 +12,7 @@ from forq_trio.http.forq_api.dead_letters import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.keys import key_routes
 from forq_trio.http.forq_api.logs import event_routes, history_routes
+from forq_trio.http.forq_api.message_batches import message_batch_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.outboxes import outbox_routes
 from forq_trio.http.forq_api.publishing import publishing_routes
@@ -61,6 +62,7 @@ _PARTS = (
     dead_letter_routes,
     publishing_routes,
     outbox_routes,
+    message_batch_routes,
     history_routes,
     consumer_routes,
     event_routes,

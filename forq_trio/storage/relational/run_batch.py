@@ -8,7 +8,8 @@ A batch runs in this order, each kind of command set-wise:
     3. the commands, kind by kind, in the order of `commands.COMMANDS`: settings, sends, offers, settlements, moves and
        removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, those of
        features, maintenance
-    4. failed messages, offers that waited behind a message of their key, held messages that become ready
+    4. failed messages, offers that waited behind a message of their key, held messages that become ready, what follows
+       from messages that ended (own_work.py)
     5. claims, by name of the queue: parked receivers before the batch's own claims, each in order
 
 If any command raises, the whole transaction is rolled back and the batch runs again with every command in a savepoint
@@ -35,7 +36,7 @@ from forq_trio.storage.relational.operations import Operation, Operations, due, 
 from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.relational.operations.unhold import unhold, wake_limited
 from forq_trio.storage.relational.operations.waiting import store_waiting
-from forq_trio.storage.relational.own_work import OWN_WORK
+from forq_trio.storage.relational.own_work import OWN_WORK, follow_up
 from forq_trio.storage.relational.transaction import Transaction
 
 Served = list[tuple[int, tuple[Delivery, ...]]]
@@ -166,6 +167,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
     due.settle_failed(tx)
     store_waiting(tx)
     _unhold(tx)
+    follow_up(tx, sends=batch.moves_staged)
     served: Served = []
     if claims or batch.receivers:
         deal = _claim_isolated if isolated else claim
@@ -177,6 +179,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         store_waiting(tx)
     if tx.rates.limited:
         wake_limited(tx)
+    follow_up(tx, sends=False)
     tx.save()
     work_times = [each.due_at(tx) for each in OWN_WORK]
     tx.due.next_ms = _find_next_due(tx, batch, work_times)

@@ -245,6 +245,8 @@ class Transaction(Parts):
             self.leftovers.failed += [message.seq for message in messages]
         if due_ms is not None:
             self.due.note(due_ms)
+        if (target is None or to is not None) and self.message_batches.totals.members:
+            self.message_batches.note(change, reason, messages, gone=target is None)
         if change in _COUNTED:
             self.figures.count(change, to or queue if change == REQUEUED else queue, reason, count)
         if self.events.enabled:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forq_trio.ui.live.hub import View
+from forq_trio.ui.pages.batches import batches_routes, batches_view
 from forq_trio.ui.pages.binding import binding_routes
 from forq_trio.ui.pages.consumers import consumer_routes
 from forq_trio.ui.pages.dead import dead_routes, dead_view
@@ -44,6 +45,7 @@ ALL_PAGES = (
     schedule_routes,
     schedule_edit_routes,
     workers_routes,
+    batches_routes,
     jump_routes,
     system_routes,
     set_aside_routes,
@@ -60,6 +62,7 @@ VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "schedule": schedule_view,
     "schedules": schedules_view,
     "workers": workers_view,
+    "batches": batches_view,
 }
 """The views by the name in their path, /live/<name>; each function makes one from the site, the viewer and the query.
 """

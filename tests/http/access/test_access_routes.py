@@ -32,6 +32,7 @@ BODIES = {
     "retrySetAside": b'{"ids": []}',
     "deleteSetAside": b'{"ids": []}',
     "relayOutbox": b'{"after": 0, "messages": []}',
+    "addToBatch": b'{"messages": []}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
 OF_ALL_QUEUES = (
@@ -39,9 +40,11 @@ OF_ALL_QUEUES = (
     | {f"/api/v1/admin/compaction{end}" for end in ("", "/pause", "/stop")}
     | {f"/api/v1/set-aside{end}" for end in ("", "/retry", "/delete")}
 )
-OF_NO_QUEUE = {"/api/v1/publications/{app}"} | {
-    f"/api/v1/schedules/{{schedule}}{end}" for end in ("", "/pause", "/resume", "/run")
-}
+OF_NO_QUEUE = (
+    {"/api/v1/publications/{app}"}
+    | {f"/api/v1/schedules/{{schedule}}{end}" for end in ("", "/pause", "/resume", "/run")}
+    | {f"/api/v1/batches/{{batch}}{end}" for end in ("", "/messages", "/close", "/abandon")}
+)
 BIND = "PUT /api/v1/queues/{queue}/table"
 """Opens a table of the database to the queue, so it needs a token for all queues."""
 SAVE_SCHEDULE = "PUT /api/v1/schedules/{schedule}"
@@ -49,7 +52,9 @@ SAVE_SCHEDULE = "PUT /api/v1/schedules/{schedule}"
 FORGET_WORKER = "DELETE /api/v1/workers/{workerId}"
 """Says nothing of any queue, and nobody made this worker known."""
 LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
-OTHER_LISTS = {"GET /api/v1/publications", "GET /api/v1/schedules", "GET /api/v1/workers"}
+OTHER_LISTS = {f"GET /api/v1/{topic}" for topic in ("publications", "schedules", "batches", "workers")} | {
+    "PUT /api/v1/batches/{batch}"  # one that sends nothing is of no queue
+}
 LOGS = {"/api/v1/events", "/api/v1/history"}
 """What a token for some queues may read of a queue that it names."""
 EVERYWHERE = {f"{path}/range" for path in LOGS} | {
@@ -92,6 +97,7 @@ async def ask(tokens: Tokens, route: Route, *scopes: Scope, queues: str) -> tupl
         page="0",
         app="a",
         outbox="o",
+        batch="b" if route.method == "PUT" else "nobody",
         workerId=ID if route.method == "PUT" else UNKNOWN_WORKER,
         key="k",
     )

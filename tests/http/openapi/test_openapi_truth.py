@@ -24,6 +24,7 @@ IN_PATHS = {
     "page": "0",
     "app": "a",
     "outbox": "o",
+    "batch": "b",
     "workerId": "01890000-0000-7000-8000-000000000000",
     "name": "t",
 }

@@ -27,7 +27,7 @@ DO $$ DECLARE name text; BEGIN
 END $$;
 CREATE INDEX messages_later ON messages (later);
 """
-FENCES = "ALTER TABLE batches RENAME TO batches_2;"
+FENCES = "ALTER TABLE batches_2 RENAME TO batches_3;"
 
 
 def changed(file: Path, pattern: str, replacement: str) -> None:
@@ -51,7 +51,7 @@ def newer(tmp_path) -> Callable[[str], dict[str, str]]:
         changed(postgres / "shipped.py", r"^(    return _encode\(\(tx)", r"    changes['later'] = 1\n\1")
         if script == FENCES:
             for name in ("sql/connection.sql", "sql/move.sql"):
-                changed(postgres / name, r"\b(FROM|INTO) batches\b", r"\1 batches_2")
+                changed(postgres / name, r"\b(FROM|INTO) batches_2\b", r"\1 batches_3")
         return {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
 
     return make
@@ -90,7 +90,7 @@ async def test_older_servers_go_on_beside_newer_ones(servers, newer, database, r
     assert load.history.seen["acked"] > 300
     assert load.statuses.keys() <= {0, 200, 503}
     with psycopg.connect(database) as connection:
-        assert connection.execute("SELECT DISTINCT later FROM forq.batches").fetchall() == [("x",)]
+        assert connection.execute("SELECT DISTINCT later FROM forq.batches_2").fetchall() == [("x",)]
 
 
 async def test_older_servers_that_must_not_write_say_so_and_change_nothing(servers, newer, database, rng):
@@ -104,11 +104,11 @@ async def test_older_servers_that_must_not_write_say_so_and_change_nothing(serve
                 assert answer.status_code == 503
                 assert "a newer version of forq-trio has brought the database to version" in answer.text
             with psycopg.connect(database) as connection:
-                ((before,),) = connection.execute("SELECT max(version) FROM forq.batches_2").fetchall()
+                ((before,),) = connection.execute("SELECT max(version) FROM forq.batches_3").fetchall()
             await load.goes_on(50)
             with psycopg.connect(database) as connection:
                 makers = connection.execute(
-                    "SELECT count(DISTINCT split_part(made_by, '-', 1)) FROM forq.batches_2 WHERE version > %s",
+                    "SELECT count(DISTINCT split_part(made_by, '-', 1)) FROM forq.batches_3 WHERE version > %s",
                     [before],
                 ).fetchall()
             assert makers == [(1,)]

@@ -14,6 +14,7 @@ from forq_trio.model.messages.types import QueueCounts, Receipt, Status
 from forq_trio.model.queues.setting_values import Order
 from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, PRODUCED, Batch, BatchResult
+from reliability.whole_app.batches import BatchBooks
 from reliability.whole_app.causes import Causes
 from reliability.whole_app.deeds import Deeds, queues_forgotten
 from reliability.whole_app.keyed import Offers
@@ -42,6 +43,7 @@ class Books:
         self.handed: dict[str, str] = {}
         self.violations: list[Violation] = []
         self.seen: Counter[str] = Counter()
+        self._batches = BatchBooks()
         self._messages: dict[str, NewMessage] = {}
         self._delivered: dict[str, str] = {}
         self._delivered_in_this_life: set[tuple[int, int]] = set()
@@ -94,6 +96,10 @@ class Books:
                 for seq, row in after.items()
                 if before.get(seq, row).queue == row.queue and seq not in deeds.updated
             ]
+            self._batches.committed(batch, result, after)
+            new = self._batches.appeared(after[seq] for seq in after.keys() - before.keys())
+            self.seen["batches that ended"] += len(new)
+            self.sequences |= new
             for seq in after.keys() - before.keys():
                 self._appeared(after[seq], others, deeds, rules)
             self._check_deliveries(deeds, causes, before, after)
@@ -336,6 +342,7 @@ class Books:
     def check_end(self) -> None:
         """All is consumed: every answered send was stored, and went for a reason."""
         hold(Clause.LATE, not self.table, "still there after all was consumed: {}", self.table)
+        self._batches.check_end()
         for content in self._answered:
             hold(Clause.LOST, content in self.gone, "{} was answered and is nowhere", content)
 

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 import trio
 
+from reliability.whole_app.batches import REPORTS
 from reliability.whole_app.books import Books
 from reliability.whole_app.front import Answer, Front
 from support.actors import elapse
@@ -26,6 +27,8 @@ LEASES_MS = (0, 5, 1_000, 100_000)
 WAITS_MS = (0, 0, 10, 5_000, 30_000)
 WAIT_MS_MAX = 30_000
 VISIBILITY_SECONDS = (0, 0, 1, 100)
+EXPIRES_MS = 90 * 86_400_000
+"""Longer than any trial."""
 CAREFUL = ("ack", "ack", "ack", "one", "nack", "extend", "release", "hang", "stale", "sqs", "cancelled")
 CLUMSY = ("nack", "nack", "nack", "one", "ack", "hang", "stale", "sqs", "cancelled")
 
@@ -170,6 +173,38 @@ class Clients:
             case _:
                 wanted = {"delayMs": rng.choice((0, 50)), "onceMore": once_more}
                 await self._front.ask("PATCH", path, wanted)
+
+    async def batch(self) -> None:
+        """Open a batch, add members, and mostly close it."""
+        rng = self._rng
+        name = f"{rng.getrandbits(64):x}"
+        then = {"queue": REPORTS, "message": {"content": self._books.next_content()}}
+        wanted = {"then": then, "expiresMs": EXPIRES_MS}
+        opened = await self._front.ask_about_batch("PUT", name, wanted)
+        if opened is None or not opened.ok:
+            return
+        for _ in range(rng.randrange(4)):
+            await self.pause()
+            await self._add(name)
+        await self.pause()
+        if rng.random() < 0.9:
+            await self._front.ask_about_batch("POST", f"{name}/{rng.choice(('close', 'close', 'abandon'))}")
+            await self._add(name)
+
+    async def _add(self, name: str) -> None:
+        queues = [self._rng.choice(QUEUES) for _ in range(self._rng.randrange(1, 4))]
+        messages = [{"queue": queue, "message": self._message(queue)} for queue in queues]
+        newest = self._books.sending()
+        answer = await self._front.ask_about_batch("POST", f"{name}/messages", {"messages": messages})
+        if answer is None:
+            return
+        contents = [each["message"]["content"] for each in messages]
+        if answer.nothing_happened:
+            for content in contents:
+                self._books.refused(content)
+        elif answer.ok:
+            for content, result in zip(contents, answer.body["results"], strict=True):
+                self._books.sent_in_batch(content, newest, result)
 
     # Consumers
 

@@ -7,6 +7,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
+    AddToMessageBatch,
     CancelRunning,
     Claim,
     Claims,
@@ -158,6 +159,10 @@ class Deeds:
             case ProduceMany():
                 for message, produced in zip(command.messages, outcome, strict=True):
                     self.sent.append(Sent(command.queue, message, produced))
+            case AddToMessageBatch():
+                for each, produced in zip(command.messages, outcome, strict=True):
+                    if isinstance(produced, Produced):
+                        self.sent.append(Sent(each.queue, each.message, produced))
             case Resubmit() if outcome is not None:
                 copy = NewMessage(command.content or "")
                 target = command.target or self._source(command.queue, command.message_id)

@@ -97,6 +97,11 @@ class Front:
             headers[b"x-forq-receipt"] = receipt.encode()
         return await self._exchange(method, f"/api/v1/queues{path}", query, headers, body, wait_ms)
 
+    async def ask_about_batch(self, method: str, path: str, body: object = None) -> Answer | None:
+        """The answer to a request about a message batch; None for a client that did not get it."""
+        headers = {b"x-api-key": SECRET.encode()}
+        return await self._exchange(method, f"/api/v1/batches/{path}", "", headers, body, 0)
+
     async def ask_sqs(self, operation: str, body: object) -> Answer | None:
         """The answer of an operation of SQS; None for a client that did not get it."""
         headers = {b"x-amz-target": f"AmazonSQS.{operation}".encode()}

@@ -87,7 +87,10 @@ class App:
 
 
 class Trial:
-    """wrap_engine, wrap_handler: what to put around them in each life; a test of the checker breaks them there."""
+    """wrap_engine, wrap_handler: what to put around them in each life; a test of the checker breaks them there.
+
+    batches: somebody opens message batches, too.
+    """
 
     def __init__(
         self,
@@ -95,12 +98,15 @@ class Trial:
         store: Store,
         wrap_engine: Callable[[Engine], Engine] = lambda engine: engine,
         wrap_handler: Callable[[Handler], Handler] = lambda handler: handler,
+        *,
+        batches: bool = False,
     ) -> None:
         self.books = Books()
         self._rng = rng
         self._store = store
         self._wrap_engine = wrap_engine
         self._wrap_handler = wrap_handler
+        self._batches = batches
         self._clock = WallClock()
 
     async def run(self) -> Books:
@@ -216,6 +222,9 @@ class Trial:
                 nursery.start_soon(clients.administer)
             if rng.random() < 0.2:
                 nursery.start_soon(clients.look)
+            if self._batches and rng.random() < 0.4:
+                nursery.start_soon(clients.batch)
+                nursery.start_soon(clients.batch)
             nursery.start_soon(self._disturb, app)
             if rng.random() < 0.5:
                 return

@@ -177,7 +177,7 @@ def test_a_batch_without_changes_stores_nothing(open_one, empty_tables):
     a = open_one()
     do(a, claim())
     with psycopg.connect(empty_tables) as connection:
-        assert connection.execute("SELECT count(*) FROM forq.batches").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM forq.batches_2").fetchone() == (0,)
 
 
 def test_a_connection_lost_before_the_commit_changes_nothing(open_one, empty_tables):

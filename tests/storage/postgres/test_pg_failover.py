@@ -21,7 +21,9 @@ SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND clock_tim
 def undo_last_batch(database: str) -> None:
     """What became of the last batch, one send to the queue `q`, on a replica that did not get it."""
     with psycopg.connect(database) as connection:
-        connection.execute("DELETE FROM forq.batches WHERE version = (SELECT max(version) FROM forq.batches)")
+        connection.execute(
+            "DELETE FROM forq.batches_2 WHERE version = (SELECT max(version) FROM forq.batches_2)"
+        )
         connection.execute("DELETE FROM forq.messages WHERE queue = 'q'")
         connection.execute("DELETE FROM forq.queue_counts WHERE queue = 'q'")
 

@@ -44,6 +44,7 @@ SMALL = {
     "consumers",
     "consumers_forgotten",
     "outboxes",
+    "message_batches",
     "processes",
 }
 """Tables that are read whole: at a start, or because they have a row for each process, or one."""

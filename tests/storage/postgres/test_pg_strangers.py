@@ -36,7 +36,7 @@ def test_nobody_is_in_the_way_of_the_gate_by_preparing_statements(open_one, stra
     """PREPARE takes the locks of its statement, and asks for no rights."""
     a = open_one()
     do(a, send())
-    for number, table in enumerate(("gate", "batches", "migrations", "messages")):
+    for number, table in enumerate(("gate", "batches_2", "migrations", "messages")):
         stranger.execute(f"PREPARE p{number} AS DELETE FROM forq.{table}")
     do(a, send())
     do(open_one(), send())

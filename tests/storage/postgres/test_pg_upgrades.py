@@ -22,7 +22,7 @@ from support.batches import do, run
 from support.processes import WAIT_SECONDS_MAX
 from support.words import claim, contents, send
 
-FENCE = "ALTER TABLE batches RENAME TO batches_2;"
+FENCE = "ALTER TABLE batches_2 RENAME TO batches_3;"
 ADD_TO_ALL = """
 DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'forq'
@@ -110,7 +110,7 @@ def test_a_setting_of_a_newer_version_is_not_ignored(open_one: Open, database) -
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE forq.queues SET settings = '{\"later\": 1}'")
         connection.execute(
-            "INSERT INTO forq.batches SELECT max(version) + 1, 'newer-1', '' FROM forq.batches"
+            "INSERT INTO forq.batches_2 SELECT max(version) + 1, 'newer-1', '' FROM forq.batches_2"
         )
     for _ in range(2):
         with pytest.raises(StorageUnavailable, match="the settings of queue q cannot be read") as refused:

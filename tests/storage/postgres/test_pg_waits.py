@@ -9,7 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import COMMANDS
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
-from support import waits_of_messages, waits_of_work
+from support import waits_of_batches, waits_of_messages, waits_of_work
 from support.effort import count, many_trials
 from support.postgres import empty
 from support.waits_of import CASES, World, cases
@@ -17,6 +17,7 @@ from support.waits_of import CASES, World, cases
 MANY = 64
 LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
 """Cases that need the history and events, which others count without."""
+assert waits_of_batches
 assert waits_of_messages, waits_of_work
 
 
@@ -36,15 +37,19 @@ def waits(url: str, names: Sequence[str], n: int) -> int:
 
 GROWING = {
     # Each goes on where the one before it has stopped, or changes what the next one reads.
+    "adds_to_batches",
     "claims_by_attributes",
     "claims_of_many_queues_under_a_limit_of_groups",
     "claims_of_many_queues_under_a_rate_of_groups",
     "claims_that_find_exhausted_messages",
     "claims_under_a_rate_of_groups",
+    "closes_batches",
     "offers_of_one_key",
     "offers_that_change",
+    "opens_batches",
     "publications_that_enter_their_queues",
     "runs_that_are_due",
+    "shows_batches",
     "sends_that_evict",
     "sends_that_evict_into_dead_letters",
     # What it reads is drawn at random.

@@ -29,26 +29,26 @@ WHERE relation = 'gate'::regclass AND mode = 'ShareUpdateExclusiveLock' AND gran
 
 -- name: batches_since
 -- This batch, and the changes of later ones, of all processes; last a row without version if applications sent messages.
-(SELECT version, made_by, CASE WHEN version > $1 THEN changed END FROM batches
+(SELECT version, made_by, CASE WHEN version > $1 THEN changed END FROM batches_2
  WHERE version >= $1 ORDER BY version LIMIT $2)
 UNION ALL (SELECT NULL, NULL, NULL FROM sent ORDER BY id LIMIT 1);
 
 -- name: last_batch
 -- The version of the last batch, and its maker.
-SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
+SELECT version, made_by FROM batches_2 ORDER BY version DESC LIMIT 1;
 
 -- name: save_batch
 -- Store the changes of this batch.
-INSERT INTO batches (version, made_by, changed) VALUES ($1, $2, $3);
+INSERT INTO batches_2 (version, made_by, changed) VALUES ($1, $2, $3);
 
 -- name: forget_batches
 -- Remove old batches: a process that has not read them by now reads all tables again.
-DELETE FROM batches WHERE version > $1::bigint - $2 AND version <= $1;
+DELETE FROM batches_2 WHERE version > $1::bigint - $2 AND version <= $1;
 
 -- name: find_batch
 -- Whether a batch of this process was committed, and whether such a batch would be forgotten by now.
-SELECT EXISTS (SELECT FROM batches WHERE version = $1 AND made_by = $2),
-       (SELECT max(version) FROM batches) >= $1 + $3;
+SELECT EXISTS (SELECT FROM batches_2 WHERE version = $1 AND made_by = $2),
+       (SELECT max(version) FROM batches_2) >= $1 + $3;
 
 -- name: notify
 -- Notify the other processes; in a transaction of its own, never in a batch.

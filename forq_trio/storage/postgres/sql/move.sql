@@ -45,4 +45,4 @@ SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({column}), 1), max({c
 
 -- name: read_anew
 -- Store a batch whose changes nobody can read, so that processes with the tables in memory read them again.
-INSERT INTO batches (version, made_by, changed) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;
+INSERT INTO batches_2 (version, made_by, changed) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches_2;

@@ -17,6 +17,7 @@ from forq_trio.storage.relational.parts.inserts import Inserts
 from forq_trio.storage.relational.parts.leased_pages import LeasedPages
 from forq_trio.storage.relational.parts.leftovers import Leftovers
 from forq_trio.storage.relational.parts.lookups import Lookups
+from forq_trio.storage.relational.parts.message_batches import MessageBatchTable
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.parts.queue_settings import Settings
 from forq_trio.storage.relational.parts.rates import RateBuckets
@@ -48,6 +49,7 @@ class Parts:
     settings: Settings
     rates: RateBuckets
     schedules: ScheduleTable
+    message_batches: MessageBatchTable
     set_aside: SetAsideMessages  # before `due`: its batch tried what was due, if due messages were settled
     due: Due
     wakes: QueueWakes
@@ -72,7 +74,8 @@ class Parts:
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
         """Make empty parts. heads: whether the database keeps removed entries in its indexes for a while."""
         counts, settings, schedules = Counts(), Settings(defaults), ScheduleTable()
-        due = Due([schedules])
+        message_batches = MessageBatchTable()
+        due = Due([schedules, message_batches])
         grouped = Grouped(counts)
         return cls(
             sequence=SequenceNumbers(),
@@ -83,6 +86,7 @@ class Parts:
             settings=settings,
             rates=RateBuckets(settings),
             schedules=schedules,
+            message_batches=message_batches,
             set_aside=SetAsideMessages(due),
             due=due,
             wakes=QueueWakes(),

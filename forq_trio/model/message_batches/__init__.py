@@ -1,0 +1,1 @@
+"""Message batches: messages that belong together, whose end the server tells with a message."""
