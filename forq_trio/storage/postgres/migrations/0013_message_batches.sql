@@ -1,4 +1,4 @@
--- Message batches, as in SQLite (migrations/0025_message_batches.sql there).
+-- Message batches, as in SQLite (migrations/0026_message_batches.sql there).
 CREATE TABLE message_batches (
     number   bigint PRIMARY KEY,
     id       text COLLATE "C" NOT NULL UNIQUE,
