@@ -40,7 +40,7 @@ FEATURES = {
         r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
         42,
     ),
-    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
+    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 14),
     # Traces, and the exemplars that name them in metrics.
     "traces": Feature(
         r"\b[Tt]racing\b|traceparent|sampled_trace|[Ee]xemplar|sdk_is_set_up",
