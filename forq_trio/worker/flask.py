@@ -26,7 +26,7 @@ class FlaskWorker(Worker):
             self.init_app(app)
 
     def init_app(self, app: Flask) -> None:
-        """Take FORQ_URL and FORQ_AUTH_SECRET from the application's configuration; what is missing there is as for `Worker`.
+        """Take FORQ_URL and FORQ_AUTH_SECRET from the application's configuration, else as `Worker` does.
 
         Opens nothing. The latest application counts: a factory may make several. Raises RuntimeError if the Worker is
         open.

@@ -30,9 +30,9 @@ class WorkerSource:
         self.give(given, secret)
 
     def give(self, given: "str | Source | None", secret: str | None) -> None:
-        """Say where it is, also anew, for a worker that learns it later. Raises InvalidSecret; RuntimeError if it is open.
+        """Say where it is, also anew: a worker may learn it later. Raises InvalidSecret; RuntimeError if it is open.
 
-        What threads have opened meanwhile is closed.
+        What threads have opened is closed.
         """
         if self.opened is not None:
             raise RuntimeError("the worker is open already")

