@@ -6,9 +6,10 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import anyio
 import pytest
@@ -180,12 +181,13 @@ def test_a_web_server_that_forks_and_has_threads_sends(tmp_path: Path, url: str,
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(program, env=env, text=True, **pipes) as server, killed_after(server):
         assert server.stdout is not None
-        port = server.stdout.readline().strip()
+        port = int(server.stdout.readline())
 
         def post(number: int) -> str:
-            request = Request(f"http://127.0.0.1:{port}/mails", f"to=browser {number}".encode())
-            with urlopen(request, timeout=WAIT_SECONDS_MAX) as answer:
-                return str(json.load(answer)["id"])
+            form = {"Content-Type": "application/x-www-form-urlencoded"}
+            with closing(HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)) as browser:
+                browser.request("POST", "/mails", f"to=browser+{number}", form)
+                return str(json.load(browser.getresponse())["id"])
 
         with ThreadPoolExecutor(8) as browsers:
             ids = set(browsers.map(post, range(40)))

@@ -1,7 +1,7 @@
 """The backend of Django's tasks that sends them to queues, and the Worker of each backend, which runs them.
 
-A backend is made once for each thread, its Worker once for each process: the Worker sends for all threads, and opens
-what it needs at its first use, after the fork of a web server.
+Django makes a backend anew for each thread. Its Worker is made once for each process: it sends for all threads, and
+opens what it needs at its first use, after the fork of a web server.
 """
 
 import math
