@@ -48,18 +48,21 @@ class FlaskWorker(Worker):
     def _entering(self, handler: Handler[..., Any]) -> Callable[..., Any]:
         """The handler's function inside of the context, which is left in the same thread: so may be what it closes."""
         function = handler.function
+        if handler.in_thread:
 
-        @wraps(function)
-        def call(*given: Any) -> Any:
-            with self._context():
-                return function(*given)
+            @wraps(function)
+            def call(*given: Any) -> Any:
+                with self._context():
+                    return function(*given)
+
+            return call
 
         @wraps(function)
         async def call_async(*given: Any) -> Any:
             with self._context():
                 return await function(*given)
 
-        return call if handler.in_thread else call_async
+        return call_async
 
     def _context(self) -> Any:
         assert self._app is not None

@@ -117,4 +117,6 @@ def _is_final(error: BaseException, job: Job, handler: Handler[..., Any]) -> boo
 def _moment(at_ms: int) -> datetime:
     """A time as `timezone.now` would have given it."""
     moment = datetime.fromtimestamp(at_ms / 1_000, UTC)
-    return moment if settings.USE_TZ else timezone.make_naive(moment)
+    if not settings.USE_TZ:
+        moment = timezone.make_naive(moment)
+    return moment
