@@ -1,6 +1,6 @@
 """Takes the orders of another shop, a line each: number,customer,item,amount. It only sends.
 
-    FORQ_URL=http://localhost:8080 FORQ_AUTH_SECRET=... python examples/orders/import_orders.py < orders.csv
+FORQ_URL=http://localhost:8080 FORQ_AUTH_SECRET=... python examples/orders/import_orders.py < orders.csv
 """
 
 import csv

@@ -23,7 +23,12 @@ def arguments(sent: Sent, queue: str = "default") -> list[list[Any]]:
 def test_without_a_transaction_a_task_is_sent_at_once(shop: Any, sent: Sent) -> None:
     result = shop.greet.enqueue("anna", loud=True)
     (message,) = sent()
-    call = {"task": "frameworks.shop_tasks.greet", "id": result.id, "args": ["anna"], "kwargs": {"loud": True}}
+    call = {
+        "task": "frameworks.shop_tasks.greet",
+        "id": result.id,
+        "args": ["anna"],
+        "kwargs": {"loud": True},
+    }
     assert json.loads(message.content) == call
     assert (result.status, result.backend, result.attempts) == ("READY", "default", 0)
     assert result.enqueued_at is not None
@@ -71,7 +76,7 @@ def test_what_cannot_be_sent_is_refused_before_the_commit(shop: Any, sent: Sent)
             shop.greet.enqueue("x" * 300_000)
         with pytest.raises(TypeError):
             shop.greet.enqueue(object())
-        with pytest.raises(ValueError, match="NaN"):
+        with pytest.raises(ValueError, match="nan"):
             shop.greet.enqueue(float("nan"))
         with pytest.raises(OutOfRange):
             shop.greet.using(run_after=timezone.now() + timedelta(days=400)).enqueue("anna")
@@ -110,7 +115,7 @@ def test_queues_have_their_prefix_and_others_are_refused(
 
 def test_asyncio_awaits_and_is_not_blocked(shop: Any, sent: Sent) -> None:
     async def view() -> None:
-        with pytest.raises(RuntimeError, match="block the event loop.*`aenqueue`"):
+        with pytest.raises(RuntimeError, match=r"block the event loop.*`aenqueue`"):
             shop.greet.enqueue("never")
         await shop.greet.aenqueue("anna")
 

@@ -147,7 +147,12 @@ def test_tasks_are_tested_in_memory_with_a_clock(shop: Any) -> None:
             await shop.greet_all.aenqueue(["anna", "bela"])
             await shop.greet.using(run_after=timezone.now() + timedelta(hours=1)).aenqueue("cleo")
             assert await t.drain() == 3
-            assert [each.args for each in t.sent("default")] == [[["anna", "bela"]], ["cleo"], ["anna"], ["bela"]]
+            assert [each.args for each in t.sent("default")] == [
+                [["anna", "bela"]],
+                ["cleo"],
+                ["anna"],
+                ["bela"],
+            ]
             assert len(shop.seen) == 3
             await t.advance(3_600)
             assert await t.drain() == 1

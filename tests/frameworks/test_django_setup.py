@@ -165,7 +165,9 @@ def test_on_postgresql_a_task_is_sent_by_the_transaction(
     parts = conninfo_to_dict(empty_tables)
     database = {
         "ENGINE": "django.db.backends.postgresql",
-        **{name.upper(): parts[key] for name, key in (("name", "dbname"), ("user", "user"), ("host", "host"))},
+        **{
+            name.upper(): parts[key] for name, key in (("name", "dbname"), ("user", "user"), ("host", "host"))
+        },
     }
     settings = SET_UP.replace("DATABASES=DATABASES", f"DATABASES={{'default': {database}}}")
     done = run_program(settings.replace("OPTIONS}", "{'OUTBOX': True}}") + ON_POSTGRES, folder)

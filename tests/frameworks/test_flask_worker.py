@@ -119,7 +119,9 @@ def test_handlers_run_in_the_context_and_leave_it_in_their_thread(
     anyio.run(main, backend=backend)
     names = {name for name, *_ in seen}
     assert (names, [to for _, to, *_ in seen[:1]], len(seen)) == ({"shop"}, ["anna"], 3)
-    assert sorted(left, key=str) == sorted((each[1:] for each in seen), key=str)  # each once, by its own thread
+    assert sorted(left, key=str) == sorted(
+        (each[1:] for each in seen), key=str
+    )  # each once, by its own thread
 
 
 SHOP = """
@@ -169,6 +171,7 @@ for number in range(2):
     children.append(child)
 send("master again")
 print(listener.getsockname()[1], flush=True)
+listener.close()
 assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 """
 

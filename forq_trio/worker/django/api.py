@@ -18,7 +18,9 @@ if not _ARE_IN_DJANGO and find_spec(_HOME) is None:
 _tasks = import_module(_HOME)
 _base = import_module(f"{_HOME}.base")
 signals: Any = import_module(f"{_HOME}.signals")
-normalize_json: Any = import_module("django.utils.json" if _ARE_IN_DJANGO else "django_tasks.utils").normalize_json
+normalize_json: Any = import_module(
+    "django.utils.json" if _ARE_IN_DJANGO else "django_tasks.utils"
+).normalize_json
 """A value as JSON has it. Raises TypeError for one that JSON has not."""
 
 BaseTaskBackend: Any = import_module(f"{_HOME}.backends.base").BaseTaskBackend

@@ -139,7 +139,9 @@ def _add_handler(worker: Worker, backend: ForqBackend, queue_name: str) -> None:
     def run_task(call: TaskCall, job: Job) -> Any:
         return runner.run(call, job, handler)
 
-    handler: Handler[..., Any] = worker.on(backend.given.prefix + queue_name, **backend.given.handler)(run_task)
+    handler: Handler[..., Any] = worker.on(backend.given.prefix + queue_name, **backend.given.handler)(
+        run_task
+    )
 
 
 def _result(task: Any, args: Any, kwargs: Any, alias: str) -> Any:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from traceback import format_exception
 from typing import Any
 
+from anyio import from_thread
 from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
@@ -110,7 +111,9 @@ def _noted(error: BaseException) -> Any:
 
 def _is_final(error: BaseException, job: Job, handler: Handler[..., Any]) -> bool:
     """Whether a task is not tried again. False where only the queue bounds the attempts, and nobody may read that."""
-    settlement = handler.settlement(error, job)
+    settlement = from_thread.run_sync(
+        handler.settlement, error, job
+    )  # which only the event loop's thread may call
     return settlement.final or settlement.what == "discard" or job.last_attempt
 
 
