@@ -14,7 +14,8 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
-from workers import URL, Order, database, pay
+from database import database
+from workers import URL, Order, pay
 
 from forq_trio import ForqClient, ForqError
 

@@ -1,29 +1,31 @@
-"""The workers of the shop: payment, then shipping, and a report each night.
+"""The application: orders are paid, then shipped, and a report is made each night.
 
     FORQ_URL=http://localhost:8080 FORQ_AUTH_SECRET=... python examples/orders/workers.py [--once]
 
 With --once it ends when there is nothing left to do.
 """
 
+import logging
 import os
-import sqlite3
 import sys
-from contextlib import closing
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from database import once
 from msgspec import Struct
+from reports import reports
 
 from forq_trio import AsyncForqClient, NewSchedule
-from forq_trio.worker import DeadLetter, Job, Worker
+from forq_trio.worker import CallNext, DeadLetter, Job, Worker
 
 URL = os.environ.get("FORQ_URL", "http://localhost:8080")
-DATABASE = os.environ.get("ORDERS_DB", "orders.db")
-UNPAYABLE = 10_000
-
-app = Worker(URL, name="shop")
+SLOW_SECONDS = 1.0
 
 
 class Order(Struct):
-    """What a customer wants: it is the payload of all three queues."""
+    """What a customer wants: it is the payload of two queues."""
 
     number: str
     customer: str
@@ -31,39 +33,44 @@ class Order(Struct):
     amount: int
 
 
-class Report(Struct):
-    """Asks for the totals of what was shipped."""
+@dataclass
+class Bank:
+    """Stands for a connection to a service that refuses some orders for good."""
 
-    title: str
+    amount_max: int = 10_000
 
-
-def database() -> sqlite3.Connection:
-    """The shop's own database. `effect` is unique: a step of an order is done once, however often it is asked for."""
-    connection = sqlite3.connect(DATABASE, timeout=10)
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS done "
-        "(effect TEXT PRIMARY KEY, step TEXT NOT NULL, number TEXT NOT NULL, amount INTEGER NOT NULL)"
-    )
-    return connection
+    def take(self, order: Order) -> None:
+        """Take the money; for the same number once."""
+        if order.amount > self.amount_max:
+            raise DeadLetter(f"{order.customer} cannot pay {order.amount}")
+        once(f"pay {order.number}", "paid", order.number, order.amount)
 
 
-def once(effect: str, step: str, number: str, amount: int) -> None:
-    """Write that something is done, unless that is written already."""
-    with closing(database()) as connection, connection:
-        connection.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?, ?)", (effect, step, number, amount))
+@asynccontextmanager
+async def opened() -> AsyncIterator[Bank]:
+    """What handlers share: a real program would connect here, and close behind the yield."""
+    yield Bank()
 
 
-def reserve(order: Order) -> None:
-    """Stands for a service that refuses some orders for good."""
-    if order.amount > UNPAYABLE:
-        raise DeadLetter(f"{order.customer} cannot pay {order.amount}")
+app = Worker(URL, name="shop", lifespan=opened)
+app.include(reports, prefix="reports.")
+
+
+@app.middleware
+async def timed(job: Job, call_next: CallNext) -> object:
+    """Say which messages took long."""
+    began = time.monotonic()
+    try:
+        return await call_next()
+    finally:
+        if (seconds := time.monotonic() - began) > SLOW_SECONDS:
+            logging.warning("%s %s took %.1f s", job.queue, job.id, seconds)
 
 
 @app.on("orders", concurrency=4, retry=[1, 5, 30], timeout=30)
-async def pay(order: Order) -> None:
+async def pay(order: Order, job: Job[Bank]) -> None:
     """Take the money, and let the order be shipped. Handled twice, it asks for both twice, and they are done once."""
-    reserve(order)
-    once(f"pay {order.number}", "paid", order.number, order.amount)
+    job.state.take(order)
     await ship.later(order)
 
 
@@ -75,21 +82,11 @@ def ship(order: Order) -> None:
     once(f"ship {order.number}", "shipped", order.number, order.amount)
 
 
-@app.on("reports")
-def report(wanted: Report, job: Job) -> None:
-    """Sum up what was shipped. The schedule below sends its message each night."""
-    with closing(database()) as connection:
-        (total,) = connection.execute(
-            "SELECT coalesce(sum(amount), 0) FROM done WHERE step = 'shipped'"
-        ).fetchone()
-    once(job.id, "report", wanted.title, total)
-
-
 async def first() -> None:
     """Make the schedule. Saving it again changes nothing."""
     async with AsyncForqClient(URL, os.environ["FORQ_AUTH_SECRET"]) as client:
         nightly = NewSchedule(
-            queue="reports", content='{"title":"nightly"}', daily=("02:00",), time_zone="UTC"
+            queue="reports.nightly", content='{"title":"nightly"}', daily=("02:00",), time_zone="UTC"
         )
         await client.save_schedule("nightly-report", nightly)
 

@@ -61,6 +61,7 @@ def load_app(app: AppName) -> "Worker":
     _search(app.root)
     try:
         module = importlib.import_module(app.module)
+        found = getattr(module, app.name, None)  # which may be made now, by the module's __getattr__
     except ModuleNotFoundError as missing:
         if missing.name is None or not f"{app.module}.".startswith(f"{missing.name}."):
             raise CliFailure(_place(missing), Exit.USAGE) from missing
@@ -70,7 +71,6 @@ def load_app(app: AppName) -> "Worker":
     workers = {name: value for name, value in vars(module).items() if isinstance(value, Worker)}
     if not app.name:
         return _only_one(app, module, workers)
-    found = getattr(module, app.name, None)
     if found is None:
         there = f"; it has {', '.join(workers)}" if workers else ""
         raise CliFailure(f"the module {app.module!r} has no {app.name!r}{there}", Exit.USAGE)

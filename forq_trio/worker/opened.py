@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from forq_trio.worker.source import Source
 
-IN_LOOP = "this would block the event loop that runs here: use `await` with `send` or `later`"
+IN_LOOP = "this would block the event loop that runs here: use `await` with "
+SENDS = "`send` or `later`"
 
 Call: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -32,7 +33,7 @@ class Opened:
         Raises RuntimeError in the event loop's own thread.
         """
         if threading.get_ident() == self._thread:
-            raise RuntimeError(IN_LOOP)
+            raise RuntimeError(IN_LOOP + SENDS)
         return self._run(function)
 
     @property
@@ -41,10 +42,10 @@ class Opened:
         return self._process == os.getpid()
 
 
-def refuse_in_event_loop() -> None:
-    """Raise RuntimeError in an event loop's thread."""
+def refuse_in_event_loop(instead: str = SENDS) -> None:
+    """Raise RuntimeError in an event loop's thread. instead: what may be awaited there."""
     if _trio_here() is not None or _running_loop() is not None:
-        raise RuntimeError(IN_LOOP)
+        raise RuntimeError(IN_LOOP + instead)
 
 
 def _calls_here() -> Callable[[Call], Any]:

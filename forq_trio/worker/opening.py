@@ -25,10 +25,22 @@ class WorkerSource:
     """Where a worker gets its messages, and sends to. given, secret: see `Worker`. Raises InvalidSecret."""
 
     def __init__(self, given: "str | Source | None", secret: str | None) -> None:
-        self._given = given
-        self._secret = secret and check_secret(secret)
         self._opened: Opened | None = None
         self._blocking: BlockingSource | None = None
+        self.give(given, secret)
+
+    def give(self, given: "str | Source | None", secret: str | None) -> None:
+        """Say where it is, also anew: a worker may learn it later. Raises InvalidSecret; RuntimeError if it is open.
+
+        What threads have opened is closed.
+        """
+        if self.opened is not None:
+            raise RuntimeError("the worker is open already")
+        self._given = given
+        self._secret = secret and check_secret(secret)
+        if self._blocking is not None:
+            self._blocking.close()
+        self._blocking = None
         if given is None or isinstance(given, str):
             self._blocking = BlockingSource(given, self._secret)
 

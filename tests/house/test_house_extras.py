@@ -24,6 +24,9 @@ PACKAGES_MAX = 8
 OWN = "forq-trio"
 IN_THE_CLIENT = ("client", "model", "wire")
 EMBEDDED = forq_trio._EMBEDDED
+WITHOUT_SPARK = ("", "cli", "django", "embed", "flask", "metrics", "otel", "postgres", "server")
+IMPORTED_BY_NAME = {"django-tasks", "pydantic-settings", "tzdata"}
+"""What no statement imports: a module whose name depends on what is installed, or what another library looks for."""
 ADVISED = re.compile(r"(?<![\w.])(?:forq-trio|\.|/src)\[([a-z][a-z,]+)\](?=['\"`=])")
 
 WITHOUT = """
@@ -169,28 +172,32 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
             return {"worker.metrics"}
         case "otel":
             return {"worker.tracing", "client.tracing"}
+        case "flask":
+            return {"worker.flask"}
+        case "django":
+            return {name for name in imports if name.startswith("worker.django")}
         case "spark":
             return commands | {name for name in imports if name.startswith("pyspark_forq")}
     return commands
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server", "spark"])
+@pytest.mark.parametrize("extra", [*WITHOUT_SPARK, "spark"])
 def test_an_extra_brings_what_its_part_imports(extra, packages, imports) -> None:
     wanted = libraries(entries(extra, imports), imports)
     assert wanted, "nothing was found"
     assert wanted <= packages[extra], f"{extra or 'the base'} lacks {wanted - packages[extra]}"
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server", "spark"])
+@pytest.mark.parametrize("extra", [*WITHOUT_SPARK, "spark"])
 def test_an_extra_names_what_its_part_imports(extra, declared, imports) -> None:
     """What another library brings may be any version of it, and is gone when that library needs it no more."""
     unnamed = libraries(entries(extra, imports), imports) - named(declared, extra)
     assert not unnamed, f"{extra or 'the base'} has {unnamed} only because other libraries need them"
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server"])
+@pytest.mark.parametrize("extra", WITHOUT_SPARK)
 def test_an_extra_brings_nothing_that_its_part_does_not_import(extra, declared, imports) -> None:
-    direct = {canonicalize_name(each.name) for each in declared[extra]} - {OWN, "pydantic-settings", "tzdata"}
+    direct = {canonicalize_name(each.name) for each in declared[extra]} - {OWN, *IMPORTED_BY_NAME}
     assert direct <= libraries(entries(extra, imports), imports)
 
 
@@ -278,9 +285,15 @@ def test_the_version_needs_no_extra(beyond_the_base) -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("worker.metrics", "metrics"), ("worker.tracing", "otel"), ("client.tracing", "otel")],
+    [
+        ("worker.metrics", "metrics"),
+        ("worker.tracing", "otel"),
+        ("client.tracing", "otel"),
+        ("worker.flask", "flask"),
+        ("worker.django", "django"),
+    ],
 )
-def test_telemetry_names_its_extra(module, extra, beyond_the_base) -> None:
+def test_what_a_program_imports_for_its_worker_names_its_extra(module, extra, beyond_the_base) -> None:
     done = run(f"import forq_trio.worker, forq_trio.{module}", beyond_the_base)
     advice = f"forq_trio.{module} needs more than the client: pip install 'forq-trio[{extra}]'"
     assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from support.django_tasks import for_this_django
+
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^# (\w+)\.py$", re.MULTILINE)
 """The first line of a program that is one of several files."""
@@ -34,7 +36,7 @@ def test_what_the_documents_import_is_there(root: Path) -> None:
     broken = []
     for page, statement in sorted(found):
         try:
-            exec(statement, {})
+            exec(for_this_django(statement), {})
         except ImportError as problem:
             broken.append(f"{page}: {problem}")
     assert broken == []

@@ -3,21 +3,28 @@
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from forq_trio import ForqClient
+from support.django_tasks import for_this_django
 from support.in_process import in_process_server
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
-PROGRAMS = dict(
-    re.findall(r"^## (\w+)\n(?:(?!^## |^```python)[\s\S])*?^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
-)
+WORDS_MAX = 1_200
+SECTIONS = {
+    section.partition("\n")[0]: re.findall(r"^```python\n([\s\S]*?)^```", section, re.MULTILINE)
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+}
+FILE = re.compile(r"# (\w+\.py)\n")
 USED = {
     "Flask": """
+from wsgi import app
 print(app.test_client().post("/mails", data={"to": "anna"}).status_code)
 """,
     "Django": """
@@ -35,25 +42,72 @@ with TestClient(app) as browser:
     print(browser.post("/mails", json={"to": "anna"}).status_code)
 """,
 }
+WORKERS = {"Flask": ("wsgi.py", "shop: to anna\n"), "Django": ("forq_trio.worker.django:app", "to anna\n")}
+"""What `forq work` runs, and what the handler writes."""
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    """What a Python program writes in this folder."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(PYTHONPATH=str(ROOT), DJANGO_SETTINGS_MODULE="settings", **variables),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS_MAX,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def written(name: str, folder: Path) -> Mapping[str, str]:
+    """The files of a section, in the folder; "" is the program that is no file."""
+    programs = {
+        (FILE.match(each) or [None, ""])[1]: for_this_django(each) if name == "Django" else each
+        for each in SECTIONS[name]
+    }
+    for file, program in programs.items():
+        if file:
+            (folder / file).write_text(program)
+    return programs
 
 
 def test_every_program_is_run() -> None:
-    assert PROGRAMS.keys() == USED.keys()
+    assert SECTIONS.keys() == USED.keys()
+    assert len(PAGE.split()) <= WORDS_MAX
 
 
 @pytest.mark.parametrize("name", USED)
-def test_a_request_becomes_a_message(name: str, tmp_path: Path) -> None:
+def test_a_request_becomes_a_message_which_a_worker_handles(name: str, tmp_path: Path) -> None:
+    program = written(name, tmp_path).get("", "") + USED[name]
     with in_process_server() as url:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAMS[name] + USED[name]],
-            cwd=tmp_path,
-            env=environment(FORQ_URL=url, PYTHONPATH=str(ROOT)),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        assert run(tmp_path, "-c", program, FORQ_URL=url) == (0, "202\n", "")
         with ForqClient(url, SECRET) as client:
             waiting = [each.content for each in client.export("emails").messages]
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (done.stdout, waiting) == ("202\n", ['{"to":"anna"}'])
+        assert len(waiting) == 1
+        assert "anna" in waiting[0]
+        if name in WORKERS:
+            target, said = WORKERS[name]
+            code, out, err = run(
+                tmp_path, "-m", "forq_trio.cli", "work", target, "--stop-when-empty", FORQ_URL=url
+            )
+            assert (code, err) == (0, "")
+            assert out.startswith(said)
+
+
+@pytest.mark.parametrize("name", ["Flask", "Django"])
+def test_its_test_passes(name: str, tmp_path: Path) -> None:
+    """No server is asked."""
+    written(name, tmp_path)
+    options = ("-q", "-W", "error", "-p", "no:schemathesis", "-p", "no:cacheprovider")
+    code, out, err = run(tmp_path, "-m", "pytest", *options, FORQ_URL="http://127.0.0.1:1")
+    assert (code, err) == (0, ""), out
+    assert out.splitlines()[-1].startswith("1 passed"), out
+
+
+def test_the_table_names_every_option() -> None:
+    from forq_trio.worker.django.backend import TaskOptions
+
+    (table,) = re.findall(r"^\| in `OPTIONS` \|(?:.*\n)+?\n", PAGE, re.MULTILINE)
+    named = set(re.findall(r"`([A-Z]+)`", re.sub(r"\| in `OPTIONS` ", "", table)))
+    assert named == {name.upper() for name in TaskOptions.__struct_fields__}

@@ -33,6 +33,12 @@ def order(shop: httpx.Client, **form: object) -> None:
     assert shop.post("/orders", data=form).status_code == 303
 
 
+def import_orders(lines: str, **variables: str) -> None:
+    command = [sys.executable, "-W", "error", str(ORDERS / "import_orders.py")]
+    env = environment(PYTHONPATH=str(ROOT), **variables)
+    subprocess.run(command, env=env, input=lines, text=True, timeout=WAIT_SECONDS_MAX, check=True)
+
+
 def dead_letter(client: ForqClient, queue: str) -> None:
     """Wait until the queue has a dead letter, and give it back."""
     (delivery,) = client.receive(queue, wait_ms=30_000)
@@ -52,6 +58,8 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
                 order(shop, customer="Anna", item="tea", amount=7)
                 order(shop, customer="Bela", item="yacht", amount=90_000)
                 order(shop, customer="Cleo", item="nothing", amount=1)
+                import_orders("8,Dora,coffee,9\n", **variables)
+                import_orders("8,Dora,coffee,9\n", **variables)
                 with started("workers.py", **variables) as workers, killed_after(workers):
                     dead_letter(client, "orders-dlq")
                     dead_letter(client, "shipping-dlq")
@@ -64,12 +72,14 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
     done, failed = page.split("<h2>Failed</h2>")
     assert len(re.findall(r"<li>paid \w+ 7</li>", done)) == 1
     assert len(re.findall(r"<li>shipped \w+ 7</li>", done)) == 1
+    assert "<li>shipped 8 9</li>" in done
     assert "report nightly" in done
     assert "Bela cannot pay 90000" in failed
 
 
 AGAIN = """
-from workers import Order, app, database, pay
+from database import database
+from workers import Order, app, pay
 shipped = 0
 
 @app.middleware
@@ -99,3 +109,17 @@ def test_an_order_that_is_handled_twice_is_paid_and_shipped_once(tmp_path: Path)
     command = [sys.executable, "-c", AGAIN]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[('paid', '7'), ('shipped', '7')]\n"
+
+
+def test_its_own_test_passes(tmp_path: Path) -> None:
+    """On trio and on asyncio."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", ORDERS],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS_MAX,
+        check=False,
+    )
+    assert run.stdout.splitlines()[-1].startswith("2 passed"), run.stdout
