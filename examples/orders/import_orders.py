@@ -8,14 +8,16 @@ import sys
 from collections.abc import Iterable
 
 import anyio
+from reports import Import, imported
 from workers import Order, app, pay
 
 
 async def main(lines: Iterable[str]) -> None:
-    """Send the orders: each is on disk when `later` returns. Run again, it sends none twice within five minutes."""
-    async with app.open():
-        for number, customer, item, amount in csv.reader(lines):
-            await pay.later(Order(number, customer, item, int(amount)), deduplication_id=number)
+    """Send the orders as a batch. Run again, it sends none of them twice within five minutes."""
+    rows = list(csv.reader(lines))
+    async with app.open(), app.batch(then=imported, payload=Import(len(rows))) as batch:
+        for number, customer, item, amount in rows:
+            await batch.add(pay, Order(number, customer, item, int(amount)), deduplication_id=number)
 
 
 if __name__ == "__main__":

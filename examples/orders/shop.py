@@ -1,4 +1,4 @@
-"""The shop's web form: it takes orders, shows what became of them, and sends dead letters again.
+"""The shop's web form: it takes and cancels orders, shows what became of them, and sends dead letters again.
 
     FORQ_URL=http://localhost:8080 FORQ_AUTH_SECRET=... python examples/orders/shop.py [port]
 
@@ -12,12 +12,14 @@ from collections.abc import Callable
 from contextlib import closing
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from database import database
+from reports import Report, report
 from workers import URL, Order, pay
 
 from forq_trio import ForqClient, ForqError
+from forq_trio.worker import JobFailed
 
 FAILED = ("orders-dlq", "shipping-dlq")
 BODY_BYTES_MAX = 10_000
@@ -26,10 +28,15 @@ PAGE = """<!doctype html><title>Orders</title>
   <input name="customer" placeholder="Customer"> <input name="item" placeholder="Item">
   <input name="amount" type="number" placeholder="Amount"> <button>Order</button>
 </form>
+{cancel}
 <h2>Done</h2><ul>{done}</ul>
 <h2>Failed</h2><ul>{failed}</ul>
 <form method="post" action="/again"><button>Try again</button></form>
-<form method="post" action="/report"><button>Report now</button></form>
+<form method="post" action="/report"><button>Report</button></form>
+<form method="post" action="/total"><button>Total</button></form>
+"""
+CANCEL = """<form method="post" action="/cancel"><input type="hidden" name="id" value="{id}">
+Thank you. <button>Cancel the order</button></form>
 """
 
 
@@ -43,14 +50,20 @@ class Shop(BaseHTTPRequestHandler):
         self._try(self._page)
 
     def do_POST(self) -> None:
-        """Take an order, send dead letters again, or ask for a report."""
-        actions = {"/orders": self._order, "/again": self._again, "/report": self._report}
+        """Take or cancel an order, send dead letters again, or ask for a report or the total."""
+        actions = {
+            "/orders": self._order,
+            "/cancel": self._cancel,
+            "/again": self._again,
+            "/report": self._report,
+            "/total": self._total,
+        }
         self._try(actions.get(self.path, self._unknown))
 
     def _try(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except ForqError as error:
+        except (ForqError, JobFailed, TimeoutError) as error:
             self._answer(503, escape(str(error)))
 
     def _page(self) -> None:
@@ -62,7 +75,9 @@ class Shop(BaseHTTPRequestHandler):
             for message in self.client.search_dead_letters(queue).messages
         ]
         lines = [" ".join(map(str, row)) for row in done]
-        self._answer(200, PAGE.format(done=_items(lines), failed=_items(failed)))
+        ordered = urlsplit(self.path).query  # behind an order: the id of its message
+        cancel = CANCEL.format(id=escape(ordered)) if ordered else ""
+        self._answer(200, PAGE.format(cancel=cancel, done=_items(lines), failed=_items(failed)))
 
     def _unknown(self) -> None:
         self._answer(404, "There is no such page.")
@@ -77,23 +92,36 @@ class Shop(BaseHTTPRequestHandler):
         self.client.run_schedule("nightly-report")
         self._back()
 
+    def _total(self) -> None:
+        sent = report.later_blocking(Report("asked for"))
+        total = report.result_blocking(sent, timeout="10 s")
+        self._answer(200, f"{total.orders} orders were shipped, for {total.amount}.")
+
     def _order(self) -> None:
-        length = int(self.headers.get("Content-Length", 0))
-        if length > BODY_BYTES_MAX:
-            self._answer(413, "That is too much.")
-            return
-        form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+        form = self._form()
         try:
             order = Order(uuid.uuid4().hex[:8], form["customer"], form["item"], int(form["amount"]))
         except (KeyError, ValueError):
             self._answer(422, "An order has a customer, an item and an amount.")
             return
-        pay.later_blocking(order)  # on disk when this returns
+        sent = pay.later_blocking(order)  # on disk when this returns
+        self._back(f"/?{sent.id}")
+
+    def _cancel(self) -> None:
+        """Cancel an order, also one that a worker has in its hands: its handler is cancelled."""
+        self.client.cancel("orders", self._form().get("id", ""), running=True, reason="the customer")
         self._back()
 
-    def _back(self) -> None:
+    def _form(self) -> dict[str, str]:
+        """The form of the request, empty if it is too long."""
+        length = int(self.headers.get("Content-Length", 0))
+        if length > BODY_BYTES_MAX:
+            return {}
+        return {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+
+    def _back(self, to: str = "/") -> None:
         self.send_response(303)
-        self.send_header("Location", "/")
+        self.send_header("Location", to)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from database import database
+from reports import Import, Report, Total, imported, report
 from workers import Bank, Order, app, pay
 
 from forq_trio.worker import WorkerTest
@@ -34,3 +35,17 @@ async def test_what_is_paid_is_shipped(t: WorkerTest) -> None:
         done = connection.execute("SELECT step, number FROM done ORDER BY rowid").fetchall()
     assert done == [("paid", "1"), ("shipped", "1")]
     assert (await t.broker.queue_stats("orders-dlq")).ready == 1
+    asked = await report.later(Report("now"))
+    await t.drain()
+    assert await report.result(asked) == Total(orders=1, amount=7)
+
+
+@pytest.mark.anyio
+async def test_an_import_says_when_the_last_of_its_orders_is_paid_or_cannot_be(t: WorkerTest) -> None:
+    async with app.batch(then=imported, payload=Import(2)) as batch:
+        await batch.add(pay, Order("3", "Cleo", "tea", 7))
+        await batch.add(pay, Order("4", "Dora", "yacht", 11))
+    await t.drain()
+    with closing(database()) as connection:
+        done = connection.execute("SELECT step, number FROM done ORDER BY rowid").fetchall()
+    assert done == [("paid", "3"), ("shipped", "3"), ("imported", "2 orders")]

@@ -18,7 +18,7 @@ from msgspec import Struct
 from reports import reports
 
 from forq_trio import AsyncForqClient, NewSchedule
-from forq_trio.worker import CallNext, DeadLetter, Job, Worker
+from forq_trio.worker import Backoff, CallNext, DeadLetter, Job, Worker
 
 URL = os.environ.get("FORQ_URL", "http://localhost:8080")
 SLOW_SECONDS = 1.0
@@ -67,7 +67,7 @@ async def timed(job: Job, call_next: CallNext) -> object:
             logging.warning("%s %s took %.1f s", job.queue, job.id, seconds)
 
 
-@app.on("orders", concurrency=4, retry=[1, 5, 30], timeout=30)
+@app.on("orders", concurrency=4, retry=Backoff(first=1, factor=5, most="10 min", attempts=5), timeout="30 s")
 async def pay(order: Order, job: Job[Bank]) -> None:
     """Take the money, and let the order be shipped. Handled twice, it asks for both twice, and they are done once."""
     job.state.take(order)
@@ -86,7 +86,7 @@ async def first() -> None:
     """Make the schedule. Saving it again changes nothing."""
     async with AsyncForqClient(URL, os.environ["FORQ_AUTH_SECRET"]) as client:
         nightly = NewSchedule(
-            queue="reports.nightly", content='{"title":"nightly"}', daily=("02:00",), time_zone="UTC"
+            queue="reports.totals", content='{"title":"nightly"}', daily=("02:00",), time_zone="UTC"
         )
         await client.save_schedule("nightly-report", nightly)
 

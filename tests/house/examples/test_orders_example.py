@@ -29,8 +29,11 @@ def started(program: str, *arguments: str, **variables: str) -> Iterator[subproc
             process.kill()
 
 
-def order(shop: httpx.Client, **form: object) -> None:
-    assert shop.post("/orders", data=form).status_code == 303
+def order(shop: httpx.Client, **form: object) -> str:
+    """Order something; returns the path of the page that comes then."""
+    taken = shop.post("/orders", data=form)
+    assert taken.status_code == 303
+    return taken.headers["Location"]
 
 
 def import_orders(lines: str, **variables: str) -> None:
@@ -58,11 +61,15 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
                 order(shop, customer="Anna", item="tea", amount=7)
                 order(shop, customer="Bela", item="yacht", amount=90_000)
                 order(shop, customer="Cleo", item="nothing", amount=1)
+                regretted = order(shop, customer="Emil", item="tea", amount=5)
+                assert "Cancel the order" in shop.get(regretted).text
+                assert shop.post("/cancel", data={"id": regretted.removeprefix("/?")}).status_code == 303
                 import_orders("8,Dora,coffee,9\n", **variables)
                 import_orders("8,Dora,coffee,9\n", **variables)
                 with started("workers.py", **variables) as workers, killed_after(workers):
                     dead_letter(client, "orders-dlq")
                     dead_letter(client, "shipping-dlq")
+                    assert re.fullmatch(r"\d orders were shipped, for \d+\.", shop.post("/total").text)
                     workers.terminate()
                     assert workers.wait(WAIT_SECONDS_MAX) == 0
                 assert [shop.post(path).status_code for path in ("/again", "/report")] == [303, 303]
@@ -74,6 +81,8 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
     assert len(re.findall(r"<li>shipped \w+ 7</li>", done)) == 1
     assert "<li>shipped 8 9</li>" in done
     assert "report nightly" in done
+    assert "imported 1 orders" in done
+    assert " 5</li>" not in done  # what was cancelled
     assert "Bela cannot pay 90000" in failed
 
 
@@ -122,4 +131,4 @@ def test_its_own_test_passes(tmp_path: Path) -> None:
         timeout=WAIT_SECONDS_MAX,
         check=False,
     )
-    assert run.stdout.splitlines()[-1].startswith("2 passed"), run.stdout
+    assert run.stdout.splitlines()[-1].startswith("4 passed"), run.stdout
