@@ -21,7 +21,7 @@ class FlaskWorker(Worker):
     def __init__(self, app: Flask | None = None, **options: Any) -> None:
         super().__init__(None, secret=None, **options)
         self._app: Flask | None = None
-        self._in_context: set[Handler[..., Any]] = set()
+        self._in_context: set[Handler[Any, ..., Any]] = set()
         if app is not None:
             self.init_app(app)
 
@@ -45,7 +45,7 @@ class FlaskWorker(Worker):
                 self._in_context.add(handler)
                 handler.function = self._entering(handler)
 
-    def _entering(self, handler: Handler[..., Any]) -> Callable[..., Any]:
+    def _entering(self, handler: Handler[Any, ..., Any]) -> Callable[..., Any]:
         """The handler's function inside of the context, which is left in the same thread: so may be what it closes."""
         function = handler.function
         if handler.in_thread:

@@ -5,6 +5,7 @@ opens what it needs at its first use, after the fork of a web server.
 """
 
 import math
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ from forq_trio.worker.handlers import Handler, WorkerSetupError
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.opened import refuse_in_event_loop
 from forq_trio.worker.payloads import Payload
+from forq_trio.worker.send_options import SendOptions
 
 _encode = Payload(TaskCall).encode
 _workers: dict[str, Worker] = {}  # by the alias of their backend, as threads have made them in this process
@@ -75,7 +77,7 @@ class ForqBackend(BaseTaskBackend):  # type: ignore[misc]  # Django says no type
         check_message(NewMessage(content, **_options(task)), machine_ms())
 
         def send() -> None:
-            worker_of(self.alias).send_blocking(queue, call, **_options(task))
+            worker_of(self.alias).send_blocking(queue, call, **_options_of_worker(task))
             self._note_sent(result)
 
         database = connections[self.given.database]
@@ -139,9 +141,9 @@ def _add_handler(worker: Worker, backend: ForqBackend, queue_name: str) -> None:
     def run_task(call: TaskCall, job: Job) -> Any:
         return runner.run(call, job, handler)
 
-    handler: Handler[..., Any] = worker.on(backend.given.prefix + queue_name, **backend.given.handler)(
-        run_task
-    )
+    # Any, because whether the options have a batch is known when the settings are read.
+    register: Any = worker.on(backend.given.prefix + queue_name, **backend.given.handler)
+    handler: Handler[Any, ..., Any] = register(run_task)
 
 
 def _result(task: Any, args: Any, kwargs: Any, alias: str) -> Any:
@@ -173,6 +175,16 @@ def _options(task: Any) -> MessageOptions:
         if left_ms > 0:
             options["delay_ms"] = left_ms
     return options
+
+
+def _options_of_worker(task: Any) -> SendOptions:
+    """The same as a Worker takes them."""
+    options = _options(task)
+    given: SendOptions = {"priority": options["priority"]}
+    delay_ms = options.get("delay_ms")
+    if delay_ms is not None:
+        given["delay"] = timedelta(milliseconds=delay_ms)
+    return given
 
 
 def _wrong(alias: str, problem: str) -> ImproperlyConfigured:

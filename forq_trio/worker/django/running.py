@@ -41,7 +41,7 @@ class TaskRunner:
         self._queue_name = queue_name  # as Django calls it, without the prefix
         self._worker = worker
 
-    def run(self, call: TaskCall, job: Job, handler: Handler[..., Any]) -> Any:
+    def run(self, call: TaskCall, job: Job, handler: Handler[Any, ..., Any]) -> Any:
         """Run a task, with connections to databases as a request has them; returns what it returned, as JSON.
 
         Raises what the task raises, ImportError for a task that is not here, and TypeError for a result that JSON has
@@ -53,7 +53,7 @@ class TaskRunner:
         finally:
             close_old_connections()
 
-    def _run(self, call: TaskCall, job: Job, handler: Handler[..., Any]) -> Any:
+    def _run(self, call: TaskCall, job: Job, handler: Handler[Any, ..., Any]) -> Any:
         result = self._begun(call, job)
         self._tell(signals.task_started, result)
         context = (TaskContext(task_result=result),) if result.task.takes_context else ()
@@ -109,7 +109,7 @@ def _noted(error: BaseException) -> Any:
     )
 
 
-def _is_final(error: BaseException, job: Job, handler: Handler[..., Any]) -> bool:
+def _is_final(error: BaseException, job: Job, handler: Handler[Any, ..., Any]) -> bool:
     """Whether a task is not tried again. False where only the queue bounds the attempts, and nobody may read that."""
     settlement = from_thread.run_sync(
         handler.settlement, error, job
