@@ -21,6 +21,7 @@ class CommandOrder(Enum):
     SEND = "sends"
     OFFER = "offers"
     SETTLE = "settlements"
+    RESULTS = "settlements with results"
     MOVE = "moves and removals"
     KEYS = "new due times and removals by key"
     SWEEP = "sweeps"

@@ -1,10 +1,11 @@
-"""Marks of leases that end with their process, because their consumers are inside of it: those of an embedded broker.
+"""Marks in receipts of an embedded broker: its leases end when its process ends.
 
-A mark is in the first bits of the random token of a claim, so that it costs nothing. It says that there is one, and by
-which process. A file belongs to one process at a time. So the next process that opens it ends the leases that have the
-mark of another one: nobody can have them any more. Clients of a server outlive it, and their leases have no mark.
+The consumers of an embedded broker are inside its process. When that is gone, nobody can settle what they had received.
+So the next process that opens the file ends these leases at once. It knows them by a mark: the first bits of the token
+in the receipt say that it has a mark, and which process made it. Bits that were random anyway have this meaning, so it
+costs nothing. Consumers of a server outlive it, so their receipts have no mark.
 
-A token with a mark has no hash of the message's id (`claim_token`): only receipts that came over SQS need that.
+A token with a mark has no hash of the message's id (`claim_token`): only receipts of any claim need that.
 """
 
 import functools
@@ -15,7 +16,7 @@ from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS
 
 _PROCESS_BITS = 12
 _MARKED_BITS = 14
-_MARKED = 0b10_1101_0011_1001  # begins with 1, as no token without a mark does; old ones like this are rare
+_MARKED = 0b10_1101_0011_1001  # a token without a mark begins with 0; of those made before, 1 in 16,384 looks marked
 
 RANDOM_BITS = RECEIPT_TOKEN_BITS - _MARKED_BITS - _PROCESS_BITS
 """How many bits of a marked token are random."""

@@ -84,17 +84,10 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.dead_letters.redrives import RedriveState, RedriveStep
-from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.keys.types import Mode, Offering
 from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.messages.types import (
-    REASON_EXPIRED,
-    REASON_OVERFLOW,
-    NewMessageWithDefaultBound,
-    Receipt,
-    Status,
-)
+from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.messages.where import where_of
 from forq_trio.model.outboxes.types import RelayedMessage
 from forq_trio.model.publishing.types import Stage, StagedPart
@@ -493,15 +486,4 @@ batches = st.builds(
     with_more,
     st.lists(commands, max_size=6),
     st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), queues)), max_size=4),
-)
-filters = st.builds(
-    MessageFilter,
-    reason=maybe(REASON_EXPIRED, REASON_OVERFLOW),
-    since=maybe(1_700_000_000_000, 1_700_000_040_000),
-    until=maybe(1_700_000_000_000, 1_700_000_040_000),
-    attributes=st.sampled_from(({}, {}, {"k": "v"}, {"k": "w", "v": "k"})),
-    text=maybe("x", "ö", "", "%"),
-    error=maybe("", "broke"),
-    status=maybe(*Status),
-    above_sequence=maybe(0, 5, 20),
 )

@@ -53,7 +53,8 @@ from support.postgres import empty
 from support.rough import Rough
 
 from . import strict_commands
-from .random_commands import QUEUES, batches, claims, filters, queues
+from .random_commands import QUEUES, batches, claims, queues
+from .random_filters import filters
 from .script import T0
 from .side import Side, lines_of
 

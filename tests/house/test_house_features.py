@@ -46,7 +46,8 @@ FEATURES = {
         r"message_batches|pages/batches|migrations/",
         13,
     ),
-    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
+    # Its own files are those of Django's tasks, too, which may be written into one.
+    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/|django/", 13),
     # Traces, and the exemplars that name them in metrics.
     "traces": Feature(
         r"\b[Tt]racing\b|traceparent|sampled_trace|[Ee]xemplar|sdk_is_set_up",

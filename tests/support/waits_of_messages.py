@@ -8,7 +8,6 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
-    AckWithResult,
     BindTable,
     ChangeRedrive,
     Command,
@@ -328,13 +327,6 @@ def last_nacks(world: World, n: int) -> Commands:
 @case(NackById)
 def nacks_by_id(world: World, n: int) -> Commands:
     return [NackById("q", each.id) for each in world.leased(n)]
-
-
-@case(AckWithResult)
-def acks_with_results(world: World, n: int) -> Commands:
-    return [
-        AckWithResult("q", receipts([each]), f"r{index}", 1_000) for index, each in enumerate(world.leased(n))
-    ]
 
 
 @case(DiscardMessages)

@@ -28,13 +28,14 @@ NO_METHOD = {
 }
 """Endpoints that no method of the clients calls, with the reason."""
 
-OTHER_NAMES = {"consumer": "name", "schedule": "name", "max": "max_messages"}
+OTHER_NAMES = {"batch": "batch_id", "consumer": "name", "schedule": "name", "max": "max_messages"}
 """Names in requests that are others in Python."""
 
 _MEMBERS_OF_FILTERS = {"reason", "min_age_ms", "max_age_ms", "attribute", "text", "error", "error_like"}
 OTHER_PARAMETERS = {
     "consumers": ({"after", "limit"}, set(), "all pages"),
     "queues": ({"after", "limit"}, set(), "all pages"),
+    "cancel": (set(), {"running"}, "a request of its own"),
     "drop_key": ({"revision"}, set(), "with a revision it is `ack_revision`"),
     "ack_revision": ({"once_more"}, set(), "without a revision it is `drop_key`"),
     "produce": ({"messages"}, set(NewMessage.__struct_fields__), "a batch of one"),
@@ -66,6 +67,7 @@ OTHER_RESULTS = {
     "export": _PAGE,
     "history": _PAGE,
     "lease_page": _PAGE,
+    "add_to_batch": "errors instead of their codes",
     "ack_revision": "whether it was there, instead of an error",
     "contains_key": "the same",
     "drop_key": "the same",

@@ -18,7 +18,7 @@ class AckWithResult(Command[tuple[bool, ...]], frozen=True, gc=False):
     Outcome per receipt: False if it is not the current one.
     """
 
-    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts, stores=_bytes)
+    traits = Traits(CommandOrder.RESULTS, Effect.REPEATS, weighs=_receipts, stores=_bytes)
 
     queue: str | None  # None takes receipts of any queue
     receipts: tuple[Receipt, ...]

@@ -5,9 +5,9 @@ A batch runs in this order, each kind of command set-wise:
     1. messages that are due (operations/due.py)
     2. what batches do without a command (own_work.py), and messages that applications sent in transactions of their own
        (PostgreSQL only)
-    3. the commands, kind by kind, in the order of `commands.COMMANDS`: settings, sends, offers, settlements, moves and
-       removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, those of
-       features, maintenance
+    3. the commands, kind by kind, in the order of `commands.COMMANDS`: settings, sends, offers, settlements,
+       settlements with results, moves and removals, new due times and removals by key, sweeps, tokens and sessions,
+       tasks over dead letters, those of features, maintenance
     4. failed messages, offers that waited behind a message of their key, held messages that become ready, what follows
        from messages that ended (own_work.py)
     5. claims, by name of the queue: parked receivers before the batch's own claims, each in order

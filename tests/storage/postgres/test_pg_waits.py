@@ -9,7 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import COMMANDS
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
-from support import waits_of_batches, waits_of_messages, waits_of_work
+from support import waits_of_batches, waits_of_messages, waits_of_results, waits_of_work
 from support.effort import count, many_trials
 from support.postgres import empty
 from support.waits_of import CASES, World, cases
@@ -17,7 +17,7 @@ from support.waits_of import CASES, World, cases
 MANY = 64
 LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
 """Cases that need the history and events, which others count without."""
-assert waits_of_batches
+assert waits_of_batches, waits_of_results
 assert waits_of_messages, waits_of_work
 
 
