@@ -108,7 +108,7 @@ class Shop(BaseHTTPRequestHandler):
         self._back(f"/?{sent.id}")
 
     def _cancel(self) -> None:
-        """Cancel an order, also one that a worker has in its hands: its handler is cancelled."""
+        """Cancel an order that is not paid yet, also one whose handler runs."""
         self.client.cancel("orders", self._form().get("id", ""), running=True, reason="the customer")
         self._back()
 

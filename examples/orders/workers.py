@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
 from database import once
 from msgspec import Struct
 from reports import reports
@@ -69,9 +70,10 @@ async def timed(job: Job, call_next: CallNext) -> object:
 
 @app.on("orders", concurrency=4, retry=Backoff(first=1, factor=5, most="10 min", attempts=5), timeout="30 s")
 async def pay(order: Order, job: Job[Bank]) -> None:
-    """Take the money, and let the order be shipped. Handled twice, it asks for both twice, and they are done once."""
+    """Take the money, then send the order to shipping. If it runs twice, both are still done once."""
     job.state.take(order)
-    await ship.later(order)
+    with anyio.CancelScope(shield=True):  # a cancel that comes now is too late: what is paid is shipped
+        await ship.later(order)
 
 
 @app.on("shipping", concurrency=2, retry=[5, 60, 600], dead=(ValueError,))
