@@ -80,6 +80,7 @@ _WITHOUT_RECEIPT = "a settlement without a receipt"
 _NAMES: dict[type[Command[Any]], str] = {
     commands.AckById: _WITHOUT_RECEIPT,
     commands.NackById: _WITHOUT_RECEIPT,
+    commands.AckWithResult: "an ack with a result",
     commands.Claim: "a receive at random or with a redrive policy",
     commands.Cancel: "a cancellation",
     commands.CancelRunning: "a cancellation",

@@ -122,7 +122,7 @@ def outlived(
     for index, message in enumerate(kept):
         stays = finished_before <= message.finished_at <= believable
         if message.kept_until is not None:
-            is_wanted = now_ms < message.kept_until <= now_ms + limits.RESULT_KEPT_MS_MAX
+            is_wanted = now_ms < message.kept_until <= now_ms + limits.RESULT_STORED_MS_MAX
             stays = is_wanted or (enabled and stays)
         if stays and size <= bytes_max:
             return kept[:index]

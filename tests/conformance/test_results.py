@@ -180,7 +180,7 @@ def test_a_time_that_a_clock_far_ahead_wrote_is_not_believed(off):
 
 
 def test_while_the_history_is_off_the_oldest_results_give_way(off, monkeypatch):
-    monkeypatch.setattr(limits, "RESULTS_KEPT_MAX", 3)
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 3)
     messages = [finish(off, str(number)) for number in range(5)]
     assert [result_of(off, message) and result_of(off, message).result for message in messages] == [
         None,
@@ -194,7 +194,7 @@ def test_while_the_history_is_off_the_oldest_results_give_way(off, monkeypatch):
 
 
 def test_while_the_history_is_on_their_number_has_no_bound(make_engine, monkeypatch):
-    monkeypatch.setattr(limits, "RESULTS_KEPT_MAX", 1)
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 1)
     engine = make_engine(EngineSettings(history=True))
     messages = [finish(engine) for _ in range(3)]
     assert all(result_of(engine, message) for message in messages)

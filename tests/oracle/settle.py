@@ -46,7 +46,7 @@ def ack_with_result(tx: Transaction, command: AckWithResult) -> Settled:
     )
     history = tx.state.history
     if True in outcome and not tx.state.defaults.history:
-        forget_up_to(tx, history.last - limits.RESULTS_KEPT_MAX)
+        forget_up_to(tx, history.last - limits.RESULTS_STORED_MAX)
     return outcome
 
 

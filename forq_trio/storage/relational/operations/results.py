@@ -1,7 +1,7 @@
 """Acks with a result: each message is kept in the history with it, also while the history is off.
 
-While it is off, the history has no more messages than RESULTS_KEPT_MAX: each ack with a result removes the oldest ones
-beyond that. Retention bounds their bytes and their age.
+While it is off, the history has no more messages than RESULTS_STORED_MAX: each ack with a result removes the oldest
+ones beyond that. Retention bounds their bytes and their age.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,5 +69,5 @@ def _keep(
     tx.run("keep_with_result", rows)
     tx.endings.note(messages, outcome)
     log = tx.history.log
-    if not log.enabled and log.last - log.first >= limits.RESULTS_KEPT_MAX:
-        forget_up_to(tx, log.last - limits.RESULTS_KEPT_MAX)
+    if not log.enabled and log.last - log.first >= limits.RESULTS_STORED_MAX:
+        forget_up_to(tx, log.last - limits.RESULTS_STORED_MAX)
