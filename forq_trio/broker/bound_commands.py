@@ -80,7 +80,6 @@ _WITHOUT_RECEIPT = "a settlement without a receipt"
 _NAMES: dict[type[Command[Any]], str] = {
     commands.AckById: _WITHOUT_RECEIPT,
     commands.NackById: _WITHOUT_RECEIPT,
-    commands.AckWithResult: "an ack with a result",
     commands.Claim: "a receive at random or with a redrive policy",
     commands.Cancel: "a cancellation",
     commands.CancelRunning: "a cancellation",
@@ -95,7 +94,8 @@ def refusal_of(command: Command[Any], table: str) -> ForqError:
     """Why a command is refused for a queue that is bound to this table."""
     if isinstance(command, commands.AckById | commands.NackById) and command.token is not None:
         return MalformedReceipt()  # it belongs to a message of Forq's own file
-    return not_possible(_NAMES.get(type(command), type(command).__name__), table)
+    called = _NAMES.get(type(command)) or command.traits.called or type(command).__name__
+    return not_possible(called, table)
 
 
 def not_possible(what: str, table: str) -> QueueBound:
