@@ -18,7 +18,7 @@ class Results(Connection):
 
         queue: where it was sent to. Its `state` is "waiting" if it has not ended. Raises InvalidQueueName,
         MalformedMessageId, OutOfRange; MessageNotFound if nothing is known of it: there was no such message, or it
-        ended without a result while the history was off, or it is no longer kept. Cancelled, nothing happens.
+        ended without a result while the history was off, or it is no longer stored. Cancelled, nothing happens.
         """
         query = result_api.ResultQuery(wait_ms=wait_ms)
         return self._call(

@@ -80,7 +80,7 @@ class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
     """Messages to acknowledge."""
 
     receipts: Receipts
-    result: AckResult | None = None  # what came of each of them (docs/results.md); null: nothing is kept
+    result: AckResult | None = None  # what came of each of them (docs/results.md); null: none
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

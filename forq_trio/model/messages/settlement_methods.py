@@ -28,7 +28,7 @@ class SettlementMethods(ABC):
     ) -> ReceiptResult | list[ReceiptResult]:
         """Remove a received message, or up to 1,000 of them.
 
-        result: what came of each of them, kept with the finished message for those who wait (`message_result`).
+        result: what came of each of them, stored with the finished message for those who wait (`message_result`).
 
         One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it has
         not the form of one. Several: returns a result for each, in their order, also for refused ones. Raises

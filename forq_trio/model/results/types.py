@@ -25,7 +25,7 @@ HOW: Mapping[str, str] = {
 """What is said of a message, by its state."""
 
 KeepMs = Annotated[
-    int, bounded(1, limits.RESULT_STORED_MS_MAX, "For how many milliseconds it is kept at least.")
+    int, bounded(1, limits.RESULT_STORED_MS_MAX, "For how many milliseconds it is stored at least.")
 ]
 
 
