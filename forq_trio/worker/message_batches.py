@@ -250,8 +250,7 @@ async def _abandoned_if_it_raises(
     try:
         yield
     except BaseException:
-        for each in opened:
-            await _insist(methods, partial(methods.abandon_batch, each.id))
+        await _insist(methods, [partial(methods.abandon_batch, each.id) for each in opened])
         raise
 
 
@@ -265,19 +264,22 @@ async def _close(methods: MessageBatchMethods, opened: list[BatchSender]) -> Non
     try:
         await close()
     except BaseException as error:
-        if not await _insist(methods, close):
+        if not await _insist(methods, [close]):
             raise
         opened.clear()
         if not isinstance(error, ForqError):
             raise
 
 
-async def _insist(methods: MessageBatchMethods, call: Callable[[], Awaitable[object]]) -> bool:
-    """Make a call for a few seconds, also where the task is cancelled; returns whether it succeeded."""
-    with anyio.move_on_after(_SETTLE_SECONDS_MAX, shield=True), suppress(ForqError):
-        await patiently(cast("Source", methods), call, "a batch of messages could not be closed or abandoned")
-        return True
-    return False
+async def _insist(methods: MessageBatchMethods, calls: Sequence[Callable[[], Awaitable[object]]]) -> bool:
+    """Make calls for a few seconds, also where the task is cancelled; returns whether all succeeded."""
+    problem, done = "a batch of messages could not be closed or abandoned", 0
+    with anyio.move_on_after(_SETTLE_SECONDS_MAX, shield=True):
+        for call in calls:
+            with suppress(ForqError):
+                await patiently(cast("Source", methods), call, problem)
+                done += 1
+    return done == len(calls)
 
 
 def _methods(sender: MessageSender) -> MessageBatchMethods:

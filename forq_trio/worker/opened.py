@@ -73,7 +73,7 @@ def _call_in(loop: asyncio.AbstractEventLoop, function: Call) -> Any:
             if loop.is_closed() and not future.done():
                 raise RuntimeError(CLOSED)
     except RuntimeError:
-        called.close()  # it was never begun
+        called.close()  # nobody else does
         raise
     return future.result()
 
