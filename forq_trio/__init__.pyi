@@ -86,7 +86,7 @@ from forq_trio.model.queues.settings import QueueRules as QueueRules
 from forq_trio.model.queues.settings import QueueSettings as QueueSettings
 from forq_trio.model.queues.settings import QueueTable as QueueTable
 from forq_trio.model.queues.settings import SettingsOptions as SettingsOptions
-from forq_trio.model.results.types import KeptResult as KeptResult
+from forq_trio.model.results.types import AckResult as AckResult
 from forq_trio.model.results.types import MessageResult as MessageResult
 from forq_trio.model.schedules.errors import CronPlace as CronPlace
 from forq_trio.model.schedules.types import ChangedSchedule as ChangedSchedule

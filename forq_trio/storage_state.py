@@ -6,7 +6,7 @@ resets them (jobs/disk_guard.py). The file watch (jobs/file_watch.py) sets `file
 
 from typing import Any
 
-from forq_trio.model.commands import GROWING, LASTING, SENDING
+from forq_trio.model.commands import GROWING, LASTING, SENDING, Command
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import StorageFull, StorageLost
 from forq_trio.waiters import Call, without
@@ -40,3 +40,9 @@ class StorageState:
         if self.sends_refused:
             calls = without(GROWING if self.leases_refused else SENDING, calls, StorageFull)
         return calls
+
+    def commands_of(self, calls: list[Call[Any]]) -> list[Command[Any]]:
+        """The commands of calls as they are executed now."""
+        if self.sends_refused:
+            return [call.command.when_full() for call in calls]
+        return [call.command for call in calls]

@@ -26,7 +26,8 @@ Rules
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
   StorageLost (storage_state.py). Claims and settlements still work: no other process can deliver the stored messages.
 - A batch that finds the disk full (StorageFull) runs again without its sends and leases, in the space of the reserve
-  file. From then on they are refused, until the disk guard (jobs/disk_guard.py) allows them again.
+  file. From then on they are refused, until the disk guard (jobs/disk_guard.py) allows them again. Acks with results
+  are not refused, but store none.
 """
 
 from collections import deque
@@ -332,7 +333,7 @@ class WriterActor:
         """Execute, commit and answer these calls; if the disk turns out to be full, only those that are not sends."""
         storage = self.storage
         batch = Batch(
-            [call.command for call in calls],
+            storage.commands_of(calls),
             self._clock.now_ms(),
             self.parked.by_queue(),
             moves_staged=not self.steps.put_off and storage.refusal is None,
@@ -347,8 +348,10 @@ class WriterActor:
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
-            # This loop ends, because each time there are fewer calls or more space.
-            has_sends = any(call.command.traits.effect in GROWING for call in calls)
+            # This loop ends, because each time there are fewer calls or more space, or the commands store less.
+            has_sends = any(
+                each.traits.effect in GROWING or each.when_full() is not each for each in batch.commands
+            )
             if self.note_storage_full() or has_sends or (first_stage is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)
                 if calls or self._timer.is_due():

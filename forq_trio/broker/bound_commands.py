@@ -94,7 +94,8 @@ def refusal_of(command: Command[Any], table: str) -> ForqError:
     """Why a command is refused for a queue that is bound to this table."""
     if isinstance(command, commands.AckById | commands.NackById) and command.token is not None:
         return MalformedReceipt()  # it belongs to a message of Forq's own file
-    return not_possible(_NAMES.get(type(command), type(command).__name__), table)
+    called = _NAMES.get(type(command)) or command.traits.called or type(command).__name__
+    return not_possible(called, table)
 
 
 def not_possible(what: str, table: str) -> QueueBound:

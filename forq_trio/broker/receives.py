@@ -28,7 +28,7 @@ from forq_trio.model.messages.types import (
     token_of_forq,
 )
 from forq_trio.model.messages.where import Wanted, where_of
-from forq_trio.model.results.types import KeptResult, check_result
+from forq_trio.model.results.types import AckResult, check_result
 
 Outcome = bool | int | None
 """The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease; of `nack` a
@@ -79,16 +79,16 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
 
     @overload
     async def ack(
-        self, queue: str | None, receipts: OneReceipt, *, result: KeptResult | None = ...
+        self, queue: str | None, receipts: OneReceipt, *, result: AckResult | None = ...
     ) -> ReceiptResult: ...
 
     @overload
     async def ack(
-        self, queue: str | None, receipts: ManyReceipts, *, result: KeptResult | None = ...
+        self, queue: str | None, receipts: ManyReceipts, *, result: AckResult | None = ...
     ) -> list[ReceiptResult]: ...
 
     async def ack(
-        self, queue: str | None, receipts: OneReceipt | ManyReceipts, *, result: KeptResult | None = None
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, *, result: AckResult | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
         if result is not None:
             return outcome_of(receipts, await self._ack_with_result(queue, receipts, result))
@@ -98,7 +98,7 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
 
     async def _ack_with_result(
-        self, queue: str | None, receipts: OneReceipt | ManyReceipts, result: KeptResult
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, result: AckResult
     ) -> list[ReceiptResult]:
         check_result(result, len(receipts_of(receipts)))
         return await self._settle(

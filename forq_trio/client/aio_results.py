@@ -8,7 +8,7 @@ from forq_trio.model.messages import endpoints as message_api
 from forq_trio.model.messages.receipts import AckRequest, ManyReceipts, OneReceipt, ReceiptResult, receipts_of
 from forq_trio.model.results import endpoints as result_api
 from forq_trio.model.results.methods import ResultMethods
-from forq_trio.model.results.types import KeptResult, MessageResult
+from forq_trio.model.results.types import AckResult, MessageResult
 
 
 class AsyncResults(ResultMethods, AsyncConnection):
@@ -25,7 +25,7 @@ class AsyncResults(ResultMethods, AsyncConnection):
         )
 
     async def _ack_with_result(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, result: KeptResult
+        self, queue: str, receipts: OneReceipt | ManyReceipts, result: AckResult
     ) -> list[ReceiptResult]:
         wanted = AckRequest(receipts_of(receipts), result)
         return (await self._call(message_api.ACK_MESSAGES, wanted, queue=queue)).results

@@ -7,7 +7,7 @@ from forq_trio.client.sync_connection import Connection
 from forq_trio.model.messages import endpoints as message_api
 from forq_trio.model.messages.receipts import AckRequest, ManyReceipts, OneReceipt, ReceiptResult, receipts_of
 from forq_trio.model.results import endpoints as result_api
-from forq_trio.model.results.types import KeptResult, MessageResult
+from forq_trio.model.results.types import AckResult, MessageResult
 
 
 class Results(Connection):
@@ -16,9 +16,10 @@ class Results(Connection):
     def message_result(self, queue: str, message_id: str, *, wait_ms: int = 0) -> MessageResult:
         """How a message ended, and its result; waits up to `wait_ms` (0-30,000) for the end.
 
-        queue: where it was sent to. Its `state` is "waiting" if it has not ended. Raises InvalidQueueName,
-        MalformedMessageId, OutOfRange; MessageNotFound if nothing is known of it: there was no such message, or it
-        ended without a result while the history was off, or it is no longer kept. Cancelled, nothing happens.
+        queue: where it was sent to, or was redriven to. Its `state` is "waiting" if it has not ended. Raises
+        InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound if nothing is known of it: there was no such
+        message, or it was redriven to another queue, or it ended without a result while the history was off, or it is
+        no longer stored. Cancelled, nothing happens.
         """
         query = result_api.ResultQuery(wait_ms=wait_ms)
         return self._call(
@@ -30,7 +31,7 @@ class Results(Connection):
         )
 
     def _ack_with_result(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, result: KeptResult
+        self, queue: str, receipts: OneReceipt | ManyReceipts, result: AckResult
     ) -> list[ReceiptResult]:
         wanted = AckRequest(receipts_of(receipts), result)
         return (self._call(message_api.ACK_MESSAGES, wanted, queue=queue)).results

@@ -82,6 +82,7 @@ class Traits(Struct, frozen=True, gc=False):
     stores: int | Callable[[Any], int] = 0
     work: Work | Callable[[Any], Work] = Work.SHORT
     noted: Noted | None = None
+    called: str = ""  # how callers name it where it is refused; "" for what its class is called
     # the member whose first items a batch may process, leaving the others to the next one
     parts: str = "receipts"
 
@@ -110,6 +111,10 @@ class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
     def part(self, start: int, stop: int | None = None) -> Self:
         """The command with only these of its parts."""
         return replace(self, **{self.traits.parts: getattr(self, self.traits.parts)[start:stop]})
+
+    def when_full(self) -> "Command[OutcomeT]":
+        """What is executed in its place while the disk is nearly full, because it stores less; itself by default."""
+        return self
 
     def content_bytes(self) -> int:
         """How many bytes of content it stores at most."""

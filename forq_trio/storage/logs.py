@@ -111,20 +111,28 @@ def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
 
 
 def outlived(
-    kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int, *, enabled: bool
+    kept: Sequence[KeptT],
+    finished_before: int,
+    size: int,
+    bytes_max: int,
+    now_ms: int,
+    *,
+    enabled: bool,
+    beyond: int = 0,
 ) -> Sequence[KeptT]:
     """The messages that retention removes: those that are too old, or too many bytes together with all later ones.
 
     kept: the oldest finished messages, oldest first. size: the bytes of the whole history. enabled: whether the history
     is on. While it is off, a message with a result is too old once its time is over, else only where it is over.
+    beyond: how many of the first go in any case.
     """
     believable = believable_until(finished_before, now_ms)
     for index, message in enumerate(kept):
         stays = finished_before <= message.finished_at <= believable
         if message.kept_until is not None:
-            is_wanted = now_ms < message.kept_until <= now_ms + limits.RESULT_KEPT_MS_MAX
+            is_wanted = now_ms < message.kept_until <= now_ms + limits.RESULT_STORED_MS_MAX
             stays = is_wanted or (enabled and stays)
-        if stays and size <= bytes_max:
+        if stays and size <= bytes_max and index >= beyond:
             return kept[:index]
         size -= message.bytes
     return kept

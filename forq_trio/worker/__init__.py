@@ -5,8 +5,6 @@ from forq_trio.worker.handlers import CallNext as CallNext
 from forq_trio.worker.handlers import Handler as Handler
 from forq_trio.worker.handlers import WorkerSetupError as WorkerSetupError
 from forq_trio.worker.jobs import Job as Job
-from forq_trio.worker.kept_results import JobFailed as JobFailed
-from forq_trio.worker.kept_results import ResultGone as ResultGone
 from forq_trio.worker.loop import QueueStats as QueueStats
 from forq_trio.worker.message_batches import BatchSender as BatchSender
 from forq_trio.worker.outcomes import DeadLetter as DeadLetter
@@ -14,6 +12,8 @@ from forq_trio.worker.outcomes import Discard as Discard
 from forq_trio.worker.outcomes import LeaseLost as LeaseLost
 from forq_trio.worker.outcomes import Retry as Retry
 from forq_trio.worker.outcomes import UnreadableContent as UnreadableContent
+from forq_trio.worker.result_codec import JobFailed as JobFailed
+from forq_trio.worker.result_codec import ResultGone as ResultGone
 from forq_trio.worker.retries import Backoff as Backoff
 from forq_trio.worker.router import Router as Router
 from forq_trio.worker.testing import WorkerTest as WorkerTest

@@ -109,8 +109,8 @@ class Worker(BatchOpener, Router):
         self._backend = backend or ("trio" if _has_trio() else "asyncio")
 
     @property
-    def waits(self) -> ResultWaits:
-        """What waits for results of the handlers' messages (`Handler.result`)."""
+    def result_waits(self) -> ResultWaits:
+        """For `Handler.result`: waits for the ends of messages."""
         return ResultWaits(self._source)
 
     @property
@@ -324,6 +324,7 @@ class Worker(BatchOpener, Router):
             self._stopping.set()
         try:
             if (opened := self._source.opened) is not None:
+                opened.check_event_loop()
                 yield opened
             else:
                 async with self._source.open(self._open_source(), self._lifespan) as opened:
@@ -468,7 +469,9 @@ class Worker(BatchOpener, Router):
             return limits.LEASE_MS_DEFAULT, AttemptBounds(
                 handler.retries, limits.ATTEMPTS_MAX_DEFAULT if new else None
             )
-        rules, fixed = configuration.effective, configuration.settings.table is not None
+        rules, table = configuration.effective, configuration.settings.table
+        handler.check_table(table)
+        fixed = table is not None
         if not fixed and handler.retries.outlast(rules.ttl_ms):
             lives = exactly(rules.ttl_ms)
             logger.warning("%s: `retry` goes on longer than messages live (%s)", handler.queue, lives)

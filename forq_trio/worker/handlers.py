@@ -16,11 +16,11 @@ from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.messages.where import Wanted, where_of
+from forq_trio.worker.exception_groups import causes_of, deciding, plain, reason_in_words
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.kept_results import ResultCodec, keeps_results
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Retry, Settlement, UnreadableContent, text_of
 from forq_trio.worker.payloads import Payload
-from forq_trio.worker.results import causes_of, deciding, plain, reason_in_words
+from forq_trio.worker.result_codec import ResultCodec, stores_results
 from forq_trio.worker.retries import RetryOption, RetryPolicies
 from forq_trio.worker.send_options import SendOptions, Sent, duration_ms
 from forq_trio.worker.source import Source
@@ -55,7 +55,7 @@ class SendingWorker(Protocol):
     def send_blocking(self, queue: str, payload: Any, **options: Unpack[SendOptions]) -> Sent: ...
 
     @property
-    def waits(self) -> "ResultContents": ...
+    def result_waits(self) -> "ResultContents": ...
 
 
 class ResultContents(Protocol):
@@ -161,8 +161,8 @@ class Handler(Generic[PayloadT, P, R]):
         """What the handler returned for a message, once it has ended; waits so long for that at most.
 
         sent: what `later` returned, or the message's id. Raises JobFailed with the last error for a message that ended
-        without success, ResultGone if nothing is kept of it, TimeoutError, and what the source raises; RuntimeError for
-        a handler without `keep_result`, and if the worker is not open. Cancelled, nothing happens to the message.
+        without success, ResultGone if there is no result of it, TimeoutError, and what the source raises; RuntimeError
+        for a handler without `keep_result`, and if the worker is not open. Cancelled, nothing happens to the message.
         """
         (read, waits), seconds = self._results(), duration_ms("timeout", timeout) / 1_000
         return read(await waits.content(self.queue, _id_of(sent), seconds))
@@ -184,8 +184,8 @@ class Handler(Generic[PayloadT, P, R]):
 
     def _results(self) -> tuple[Callable[[str], Any], ResultContents]:
         if self._returns is None:
-            raise RuntimeError(f"{self.name}: its results are not kept: write @app.on(…, keep_result=…)")
-        return self._returns.read, self._sender().waits
+            raise RuntimeError(f'{self.name}: its results are not stored: write @app.on(…, keep_result="1h")')
+        return self._returns.read, self._sender().result_waits
 
     def _sender(self) -> SendingWorker:
         if self.sends is None:
@@ -194,15 +194,20 @@ class Handler(Generic[PayloadT, P, R]):
 
     def check_source(self, source: Source) -> None:
         """Raise WorkerSetupError if this source cannot do what the options say."""
-        if self._returns is not None and not keeps_results(source):
-            raise self.refuse("keep_result: this source keeps no results")
+        if self._returns is not None and not stores_results(source):
+            raise self.refuse("keep_result: this source stores no results")
+
+    def check_table(self, table: object) -> None:
+        """Raise WorkerSetupError for results of a queue that is bound to a table. table: None if it is not."""
+        if self._returns is not None and table is not None:
+            raise self.refuse("keep_result: the queue is bound to a table, which stores no results")
 
     def refuse(self, problem: str) -> WorkerSetupError:
         """The error that names the handler's place."""
         return WorkerSetupError(f"{self.place}: {self.name}: {problem}")
 
-    def results(self, result: object, messages: int) -> list[object]:
-        """The result for each of the `messages` of a call: the same one for all, or those of the list of a batch."""
+    def returned_for_each(self, result: object, messages: int) -> list[object]:
+        """What a call returned, for each of its messages: the same for all, or the members of the list of a batch."""
         if self.options.batch and isinstance(result, (list, tuple)):
             if len(result) == messages:
                 return list(result)
@@ -235,11 +240,15 @@ class Handler(Generic[PayloadT, P, R]):
         return ACK if self._returns is None else self._with_result(self._returns, result, job)
 
     def _with_result(self, codec: ResultCodec, result: object, job: Job) -> Settlement:
-        """The ack with a result. One that cannot be kept is an error of the handler, which it fails with."""
+        """The ack with a result. One that cannot be stored is an error of the handler, which it fails with."""
         try:
             return codec.settlement(result)
         except Exception as error:
-            return self.retries.after(error, f"the result cannot be kept: {text_of(error)}", job)
+            return self.without_result(error, job)
+
+    def without_result(self, error: Exception, job: Job) -> Settlement:
+        """The settlement of a job whose result cannot be stored: its attempt has failed with this error."""
+        return self.retries.after(error, f"the result cannot be stored: {text_of(error)}", job)
 
     def unreadable(self, error: Exception, job: Job) -> Settlement:
         """The settlement of a job whose content cannot be read."""
@@ -269,12 +278,14 @@ class Handler(Generic[PayloadT, P, R]):
         self._check_pool()
 
     def _result_codec(self) -> ResultCodec | None:
-        """How results are written, by the annotation of what the function returns; None if they are not kept."""
+        """How results are written, by the annotation of what the function returns; None if they are not stored."""
         if self.options.keep_result is None:
             return None
         annotation = inspect.signature(self.function).return_annotation
         if annotation is inspect.Signature.empty:
-            raise self.refuse("keep_result: the function says not what it returns: write its type, -> dict")
+            raise self.refuse(
+                "keep_result: the function has no annotation of what it returns: write its type, -> dict"
+            )
         returns = self._read_annotation("return", annotation)
         if self.options.batch is not None and typing.get_origin(returns) in (list, Sequence):
             (returns,) = typing.get_args(returns)

@@ -66,6 +66,8 @@ class JobAttempts(Struct, frozen=True, gc=False):
     counted: float = math.inf  # so many by what the queue counts with now
     enough: float = math.inf  # a policy with more than these has the queue told
     queue: int = limits.ATTEMPTS_MAX_DEFAULT  # the queue's bound
+    # the same where a policy has raised the message's own: errors that no policy counts get no more; None: it has not
+    lowered: int | None = None
 
     def granted(self, attempt: int, policy: float) -> int | None:
         """The bound that the nack of an attempt gives the message; None: what it has is enough for its policy.
@@ -82,7 +84,8 @@ UNBOUNDED = JobAttempts()
 class Job(Generic[StateT]):
     """A message in process.
 
-    In other threads only `check`, `lost`, `removed`, `removal_reason` and `progress_blocking` may be used.
+    A handler in a thread may use all members but the coroutines, `progress` and `set_deadline`, and `seconds_left`,
+    which belong to the event loop.
 
     `Job[Resources]` says what its `state` is.
     """
@@ -129,7 +132,7 @@ class Job(Generic[StateT]):
 
     @property
     def batch(self) -> BatchSender | None:
-        """The batch that the message is a member of, to add to; None for none, and in a process of a handler."""
+        """The batch that the message is a member of, to add to; None if it has none, and with `pool="process"`."""
         return batch_of(self.attributes)
 
     @property

@@ -24,12 +24,12 @@ from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.calls import HandlerCalls
+from forq_trio.worker.exception_groups import causes_of, plain, reason_in_words
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run, is_last
 from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of
 from forq_trio.worker.program_end import ProgramEnds, end_of_program
-from forq_trio.worker.results import causes_of, plain, reason_in_words
 from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
@@ -98,7 +98,7 @@ class QueueLoop:
         self._resting: list[anyio.Event] = []  # tasks that wait for jobs
         self._sharing: dict[Job, list[Job]] = {}  # jobs that are not settled, with those that share the slot
         self._tasks = anyio.create_task_group()
-        self._settler = Settler(source, handler.queue, self._tasks, self._settled)
+        self._settler = Settler(source, handler.queue, self._tasks, self._settled, handler.without_result)
         self._failed: Callable[[Exception], None]  # see `run`
         stats.slots = slots.most
 
@@ -304,7 +304,7 @@ class QueueLoop:
         """Settle the jobs of a call by what it returned or raised."""
         jobs = run.end()
         result = plain(result)
-        results = self.handler.results(result, len(jobs))
+        results = self.handler.returned_for_each(result, len(jobs))
         settled = [
             (job, None if job.lost else self._settlement(each, job))
             for job, each in zip(jobs, results, strict=True)

@@ -1,6 +1,6 @@
 """Message batches of a worker: opens them, adds members, from inside of handlers too, and chains messages."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -12,18 +12,29 @@ import anyio
 from forq_trio.model.durations import Duration
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import (
+    ATTRIBUTES_MAX,
     MESSAGE_BATCH_EXPIRES_MS_DEFAULT,
     PRODUCE_BATCH_BYTES_MAX,
     PRODUCE_BATCH_MAX,
 )
 from forq_trio.model.message_batches.methods import MessageBatchMethods
-from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, BatchMessage, MessageBatch, NewMessageBatch
+from forq_trio.model.message_batches.types import (
+    BATCH_ATTRIBUTE,
+    OWN_ATTRIBUTES,
+    BatchMessage,
+    MessageBatch,
+    NewMessageBatch,
+)
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Produced
 from forq_trio.worker.send_options import MemberOptions, duration_ms
+from forq_trio.worker.source import Source, patiently
 
-_ABANDON_SECONDS_MAX = 5.0
+_SETTLE_SECONDS_MAX = 5.0
+"""For how long a batch whose close failed is closed after all, and then for how long it is abandoned."""
+_ATTRIBUTES_MAX = ATTRIBUTES_MAX - len(OWN_ATTRIBUTES)
+"""Of a message of a batch, with those that the program adds to each: the server adds its own."""
 _REQUEST_BYTES_MAX = PRODUCE_BATCH_BYTES_MAX // 4
 """Of a request that adds members; their JSON may be longer than they are."""
 
@@ -45,12 +56,12 @@ class MessageSender(Protocol):
     """What sends the messages of a worker."""
 
     @property
-    def source(self) -> object:
+    def source(self) -> Source:
         """Where the messages go. Raises RuntimeError if the worker is not open."""
         ...
 
-    def message(self, queue: str, payload: Any, given: MemberOptions) -> NewMessage:
-        """A message as the worker sends it."""
+    def message(self, queue: str, payload: Any, given: MemberOptions, attributes_max: int) -> NewMessage:
+        """A message as the worker sends it, with so many attributes of the program's at most."""
         ...
 
     def from_thread(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -99,7 +110,10 @@ class BatchSender:
         If it raises, the first messages may be sent.
         """
         queue = _queue_of(to)
-        members = [BatchMessage(queue, self._sender.message(queue, each, options)) for each in payloads]
+        members = [
+            BatchMessage(queue, self._sender.message(queue, each, options, _ATTRIBUTES_MAX))
+            for each in payloads
+        ]
         produced: list[Produced] = []
         for some in _requests(members):
             for result in await _methods(self._sender).add_to_batch(self.id, some):
@@ -145,8 +159,9 @@ class BatchOpener:
         The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
         becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
         acknowledged. expires: after which time the batch ends in any case, None for a week. outer: the batch that
-        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it.
-        docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` raises.
+        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it. If
+        that close fails or is cancelled, it is tried again for 5 seconds; then the batch is abandoned. docs/batches.md
+        explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise.
         """
         return _opened(
             self._sender,
@@ -190,24 +205,26 @@ async def _opened(
         expires_ms=_expires_ms(expires),
         outer=outer.id if isinstance(outer, BatchSender) else outer,
     )
+    methods = _methods(sender)
     batch = BatchSender(sender, str(uuid4()))
-    await _methods(sender).open_batch(new, batch_id=batch.id)
-    try:
+    async with _abandoned_if_it_raises(methods, opened := [batch]):
+        await methods.open_batch(new, batch_id=batch.id)
         yield batch
-    except BaseException:
-        with anyio.move_on_after(_ABANDON_SECONDS_MAX, shield=True), suppress(ForqError):
-            await _methods(sender).abandon_batch(batch.id)
-        raise
-    await _methods(sender).close_batch(batch.id)
+        await _close(methods, opened)
 
 
 async def _send_chain(sender: MessageSender, steps: Sequence[Step], *, expires: Duration | None) -> str:
-    """See `BatchOpener.chain`: a batch inside of another one for each step but the last; the id of the outermost."""
+    """See `BatchOpener.chain`: a batch inside of another one for each step but the last; the id of the outermost.
+
+    All but the innermost are closed before the first step is sent: each has the one inside of it as a member. So once a
+    step can be handled, the chain needs one more request to go on.
+    """
     if len(steps) < 2:
         raise ValueError("a chain has at least two steps")
+    methods = _methods(sender)
     first, *others = steps
     opened: list[BatchSender] = []
-    async with _all_closed(opened, sender):
+    async with _abandoned_if_it_raises(methods, opened):
         for to, payload in reversed(others):
             new = NewMessageBatch(
                 then=_sent(sender, to, payload),
@@ -215,25 +232,54 @@ async def _send_chain(sender: MessageSender, steps: Sequence[Step], *, expires: 
                 expires_ms=_expires_ms(expires),
                 outer=opened[-1].id if opened else None,
             )
-            batch = BatchSender(sender, str(uuid4()))
-            await _methods(sender).open_batch(new, batch_id=batch.id)
-            opened.append(batch)
-        await opened[-1].add(*first)
-    return opened[0].id
+            opened.append(BatchSender(sender, str(uuid4())))
+            await methods.open_batch(new, batch_id=opened[-1].id)
+        chain, innermost = opened[0].id, opened[-1]
+        for each in opened[:-1]:
+            await methods.close_batch(each.id)
+        await innermost.add(*first)
+        await _close(methods, opened)
+    return chain
 
 
 @asynccontextmanager
-async def _all_closed(opened: list[BatchSender], sender: MessageSender) -> AsyncIterator[None]:
-    """Close the batches that the body opens, the outermost first; abandon them if it raises."""
+async def _abandoned_if_it_raises(
+    methods: MessageBatchMethods, opened: Sequence[BatchSender]
+) -> AsyncIterator[None]:
+    """Abandon these batches if the body raises or is cancelled: the last one may be open or not."""
     try:
         yield
     except BaseException:
-        with anyio.move_on_after(_ABANDON_SECONDS_MAX, shield=True), suppress(ForqError):
-            for each in opened:
-                await _methods(sender).abandon_batch(each.id)
+        await _insist(methods, [partial(methods.abandon_batch, each.id) for each in opened])
         raise
-    for each in opened:
-        await _methods(sender).close_batch(each.id)
+
+
+async def _close(methods: MessageBatchMethods, opened: list[BatchSender]) -> None:
+    """Close the last of these batches, which has its members now. It is tried again if it fails or is cancelled.
+
+    Open, it would never send its message. Once it is closed, none of them is to be abandoned: `opened` is empty then.
+    Raises the first error if no try succeeds.
+    """
+    close = partial(methods.close_batch, opened[-1].id)
+    try:
+        await close()
+    except BaseException as error:
+        if not await _insist(methods, [close]):
+            raise
+        opened.clear()
+        if not isinstance(error, ForqError):
+            raise
+
+
+async def _insist(methods: MessageBatchMethods, calls: Sequence[Callable[[], Awaitable[object]]]) -> bool:
+    """Make calls for a few seconds, also where the task is cancelled; returns whether all succeeded."""
+    problem, done = "a batch of messages could not be closed or abandoned", 0
+    with anyio.move_on_after(_SETTLE_SECONDS_MAX, shield=True):
+        for call in calls:
+            with suppress(ForqError):
+                await patiently(cast("Source", methods), call, problem)
+                done += 1
+    return done == len(calls)
 
 
 def _methods(sender: MessageSender) -> MessageBatchMethods:
@@ -257,7 +303,7 @@ def _sent(sender: MessageSender, to: Target | None, payload: Any) -> BatchMessag
     if to is None:
         return None
     queue = _queue_of(to)
-    return BatchMessage(queue, sender.message(queue, payload, {}))
+    return BatchMessage(queue, sender.message(queue, payload, {}, _ATTRIBUTES_MAX))
 
 
 def _requests(members: Sequence[BatchMessage]) -> Iterator[list[BatchMessage]]:

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,6 +13,9 @@ from forq_trio.worker.source import Source
 
 IN_LOOP = "this would block the event loop that runs here: use `await` with "
 SENDS = "`send` or `later`"
+CLOSED = "the worker was closed while a thread waited for it"
+LOOK_SECONDS = 1.0
+"""How often a thread that waits looks whether the event loop is closed: it does not tell those who wait."""
 
 Call: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -36,6 +40,11 @@ class Opened:
             raise RuntimeError(IN_LOOP + SENDS)
         return self._run(function)
 
+    def check_event_loop(self) -> None:
+        """Raise RuntimeError in another event loop than that in which it was opened: a source belongs to one."""
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("the worker is open in another event loop: run it there, with `serve`")
+
     @property
     def is_here(self) -> bool:
         """False in a process that was forked since: there it is not open."""
@@ -52,8 +61,21 @@ def _calls_here() -> Callable[[Call], Any]:
     """What runs async functions in the current event loop, for other threads, with the context of their caller."""
     if (trio := _trio_here()) is not None:
         return partial(trio.from_thread.run, trio_token=trio.lowlevel.current_trio_token())
-    loop = asyncio.get_running_loop()
-    return lambda function: asyncio.run_coroutine_threadsafe(function(), loop).result()
+    return partial(_call_in, asyncio.get_running_loop())
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, function: Call) -> Any:
+    """The result of an async function, for another thread. Raises RuntimeError if the loop closes before it has run."""
+    called = function()
+    try:
+        future = asyncio.run_coroutine_threadsafe(called, loop)
+        while not wait([future], LOOK_SECONDS).done:
+            if loop.is_closed() and not future.done():
+                raise RuntimeError(CLOSED)
+    except RuntimeError:
+        called.close()  # nobody else does
+        raise
+    return future.result()
 
 
 def _trio_here() -> Any:

@@ -1,5 +1,6 @@
 """The source and the lifespan of a worker: closed, or open in an event loop; and its source for threads meanwhile."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +27,7 @@ class WorkerSource:
 
     def __init__(self, given: "str | Source | None", secret: str | None) -> None:
         self._opened: Opened | None = None
+        self._opens_in: int | None = None  # the process in which it is open, or is just being opened
         self._blocking: BlockingSource | None = None
         self.give(given, secret)
 
@@ -34,8 +36,7 @@ class WorkerSource:
 
         What threads have opened is closed.
         """
-        if self.opened is not None:
-            raise RuntimeError("the worker is open already")
+        self._refuse_open()
         self._given = given
         self._secret = secret and check_secret(secret)
         if self._blocking is not None:
@@ -57,17 +58,25 @@ class WorkerSource:
     @asynccontextmanager
     async def open(self, sources: Sources, lifespan: Lifespan | None) -> AsyncIterator[Opened]:
         """Open a source, then the lifespan. Raises RuntimeError if the worker is open, and what both raise."""
-        if self.opened is not None:
+        self._refuse_open()
+        self._opens_in = os.getpid()
+        try:
+            if self._blocking is not None and self._blocking.is_open:
+                await anyio.to_thread.run_sync(self._blocking.close)  # a file may be open once
+            async with sources as (asking, sending):
+                opened = self._opened = Opened(asking, sending)
+                try:
+                    async with state_of(lifespan) as opened.state:
+                        yield opened
+                finally:
+                    self._opened = None
+        finally:
+            self._opens_in = None
+
+    def _refuse_open(self) -> None:
+        """Raise RuntimeError if it is open in this process, or another task is opening it."""
+        if self._opens_in == os.getpid():
             raise RuntimeError("the worker is open already")
-        if self._blocking is not None and self._blocking.is_open:
-            await anyio.to_thread.run_sync(self._blocking.close)  # a file may be open once
-        async with sources as (asking, sending):
-            opened = self._opened = Opened(asking, sending)
-            try:
-                async with state_of(lifespan) as opened.state:
-                    yield opened
-            finally:
-                self._opened = None
 
     @property
     def to_send(self) -> Source:

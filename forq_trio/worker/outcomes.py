@@ -11,7 +11,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.durations import Duration, ms_of
-from forq_trio.model.results.types import KeptResult
+from forq_trio.model.results.types import AckResult
 
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
@@ -78,7 +78,7 @@ class Settlement(Struct, frozen=True):
     reason: str | None = None
     final: bool = False  # of a nack
     max_attempts: int | None = None  # of a nack: the message's own bound from now on, None for the one it has
-    result: KeptResult | None = None  # of an ack
+    result: AckResult | None = None  # of an ack
 
     @property
     def messages_max(self) -> int:

@@ -1,5 +1,8 @@
 """What a process of a handler does: import the handler by its name, then answer calls until its pipe is closed.
 
+It looks at that pipe between calls only. So a thread waits for the end of the worker, and ends the process then, with
+those that it has started: nobody else would, and by then another worker may have the message.
+
 A call is the pickled arguments, an answer the pickled result, error and frames of the error. What cannot be pickled is
 None for a result, and its text for an error.
 """
@@ -9,10 +12,11 @@ import os
 import pickle
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import current_process
-from multiprocessing.connection import Connection
+from multiprocessing import current_process, parent_process
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from forq_trio.worker.handlers import Handler
@@ -20,6 +24,8 @@ from forq_trio.worker.outcomes import frames_of, reason_of
 
 PROCESS_NAME = "forq handler"
 """How the names of these processes begin."""
+LOOK_SECONDS = 1.0
+"""How often a process looks whether its worker is its parent. Another one may hold the pipe that tells of its end."""
 WORKERS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """What a terminal or a service manager sends to all processes. The worker alone decides what comes of them."""
 
@@ -31,6 +37,7 @@ class ErrorInProcess(Exception):
 def serve_calls(pipe: "Connection[Any, Any]", module: str, name: str) -> None:
     """The life of the process, which ends when its pipe is closed."""
     os.setpgrp()
+    threading.Thread(target=_end_with_the_worker, name="forq end of the worker", daemon=True).start()
     for number in WORKERS_SIGNALS:
         signal.signal(number, _go_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WORKERS_SIGNALS)
@@ -47,6 +54,15 @@ def end_if_of_a_pool() -> None:
         sys.exit(
             "forq: a process of a handler imports the program: write `if __name__ == '__main__':` above app.run()"
         )
+
+
+def _end_with_the_worker() -> None:
+    """Wait until the worker is gone, then kill this process and those that it has started."""
+    worker = parent_process()
+    assert worker is not None
+    while not wait([worker.sentinel], LOOK_SECONDS) and os.getppid() == worker.pid:
+        pass
+    os.killpg(0, signal.SIGKILL)
 
 
 def _go_on(number: int, frame: object) -> None:

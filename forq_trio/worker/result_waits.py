@@ -10,8 +10,8 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.results.types import MessageResult
-from forq_trio.worker.kept_results import KeepsResults, ResultGone, content_of
 from forq_trio.worker.opening import WorkerSource
+from forq_trio.worker.result_codec import ResultGone, ResultSource, content_of
 from forq_trio.worker.source import Source
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class _Deadline:
 
 
 async def _ended(source: Source, queue: str, message_id: str, seconds: float) -> MessageResult:
-    keeper = cast("KeepsResults", source)
+    results = cast("ResultSource", source)
     deadline = _Deadline(seconds, message_id)
     while True:
         try:
-            known = await keeper.message_result(queue, message_id, wait_ms=deadline.wait_ms)
+            known = await results.message_result(queue, message_id, wait_ms=deadline.wait_ms)
         except MessageNotFound:
             raise _gone(message_id) from None
         if known.state != "waiting":
@@ -84,4 +84,7 @@ def _ended_blocking(source: "ForqClient", queue: str, message_id: str, seconds: 
 
 
 def _gone(message_id: str) -> ResultGone:
-    return ResultGone(f"nothing is kept of the message {message_id}")
+    return ResultGone(
+        f"there is no result of the message {message_id}: it is no longer stored, the message had none, "
+        "or there was no such message"
+    )

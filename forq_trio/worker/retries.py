@@ -3,7 +3,8 @@
 A handler's policies say how many attempts a message gets, whoever sent it. The queue counts the attempts, by the bound
 of the message or its own. So where a policy gives more of them, the nack raises the message's bound: to the policy's
 attempts; or, where a function decides each time, to as many further ones as the queue gives, so that a message which
-kills its workers ends nevertheless. A sender can give a message fewer attempts than the queue does: that stands.
+kills its workers ends nevertheless. For an error that no policy counts the nack sets it back to the queue's. A sender
+can give a message fewer attempts than the queue does; a policy does not raise that number.
 """
 
 import inspect
@@ -132,13 +133,13 @@ class RetryPolicies:
         """What becomes of a message whose attempt failed. A policy that fails itself leaves it to the queue."""
         policy = self._policy_for(error)
         if policy is None:
-            return Settlement("nack", reason=storable_reason(reason))
+            return _as_the_queue_says(reason, job)
         try:
             delay_ms = policy.delay_ms(job.attempt, error, job.sequence or crc32(job.id.encode()))
         except (Exception, SystemExit) as problem:
             told = f"the handler's retry policy failed: {reason_of(problem)}"
             logger.error("%s: %s: %s", job.queue, job.id, told)
-            return Settlement("nack", reason=storable_reason(f"{told}; it was asked about {reason}"))
+            return _as_the_queue_says(f"{told}; it was asked about {reason}", job)
         if delay_ms is None:
             return Settlement("nack", reason=storable_reason(reason), final=True)
         return self._again(policy, delay_ms, reason, job)
@@ -146,6 +147,10 @@ class RetryPolicies:
     def after_delay(self, delay: Duration, error: BaseException, reason: str, job: Job) -> Settlement:
         """As `after`, with a delay that the handler chose."""
         return self._again(self._policy_for(error), ms_of(delay), reason, job)
+
+    def raise_above(self, queue: int) -> bool:
+        """Whether a policy gives more attempts than the queue."""
+        return any(each.attempts is not None and each.attempts > queue for each in self._policies.values())
 
     def outlast(self, ttl_ms: int) -> bool:
         """Whether the delays of a policy together are longer than a time to live, as far as they are known."""
@@ -158,8 +163,13 @@ class RetryPolicies:
     @staticmethod
     def _again(policy: _Policy | None, delay_ms: int, reason: str, job: Job) -> Settlement:
         attempts = None if policy is None else policy.attempts
-        granted = None if attempts is None else job.attempts.granted(job.attempt, attempts)
+        granted = job.attempts.lowered if attempts is None else job.attempts.granted(job.attempt, attempts)
         return Settlement("nack", delay_ms, storable_reason(reason), max_attempts=granted)
+
+
+def _as_the_queue_says(reason: str, job: Job) -> Settlement:
+    """The settlement of a failed attempt to which no policy applies."""
+    return Settlement("nack", reason=storable_reason(reason), max_attempts=job.attempts.lowered)
 
 
 class AttemptBounds:
@@ -171,6 +181,7 @@ class AttemptBounds:
 
     def __init__(self, retries: RetryPolicies, queue: int | None, *, fixed: bool = False) -> None:
         self._policy = retries.attempts
+        self._raised = queue is not None and not fixed and retries.raise_above(queue)
         self._queue = queue
         self._fixed = fixed
         self._known: dict[int | None, JobAttempts] = {}
@@ -192,7 +203,8 @@ class AttemptBounds:
         policy = counted if self._policy is None else self._policy
         if self._fixed or (own is not None and own <= queue):
             return JobAttempts(min(policy, counted), counted, math.inf, queue)
-        return JobAttempts(policy, counted, 0 if math.isinf(counted) else counted, queue)
+        lowered = queue if self._raised and own is not None else None
+        return JobAttempts(policy, counted, 0 if math.isinf(counted) else counted, queue, lowered)
 
 
 def _policy_of(given: RetryPolicy | None) -> _Policy:

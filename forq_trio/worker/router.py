@@ -80,8 +80,8 @@ class Router:
         attributes have these values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
         pool: "process" runs a plain `def` in processes, at most `concurrency` of them, which are killed where a handler
         is cancelled. on_unreadable: a message whose content does not fit becomes a dead letter at once, or has failed
-        an attempt with `UnreadableContent`. keep_result: what the function returns is kept for so long, 7 days at most,
-        for `Handler.result`; of a batch, what the list has for each message.
+        an attempt with `UnreadableContent`. keep_result: what the function returns is stored for so long, 7 days at
+        most, for `Handler.result`; of a batch, what the list has for each message.
 
         Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, for a second
         handler of the queue, and below an `include` of this router.

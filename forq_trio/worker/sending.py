@@ -48,10 +48,10 @@ class Sender:
         """Where messages go. Raises RuntimeError if the worker is not open."""
         return self._source.to_send
 
-    def message(self, queue: str, payload: Any, given: MemberOptions) -> NewMessage:
-        """A message as the worker sends it, without a key."""
+    def message(self, queue: str, payload: Any, given: MemberOptions, attributes_max: int) -> NewMessage:
+        """A message as the worker sends it, without a key, with so many attributes of the program's at most."""
         options = options_of_source(given)
-        return NewMessage(self._written(queue, payload, options), **options)
+        return NewMessage(self._written(queue, payload, options, attributes_max), **options)
 
     def from_thread(self, function: Call) -> Any:
         """The result of an async function, for a thread. Raises RuntimeError if the worker is not open."""
@@ -59,12 +59,14 @@ class Sender:
             raise RuntimeError(NOT_OPEN)
         return opened.call(function)
 
-    def _written(self, queue: str, payload: Any, options: dict[str, Any]) -> str:
-        """The content of a message; the program's attributes become options."""
+    def _written(
+        self, queue: str, payload: Any, options: dict[str, Any], attributes_max: int = limits.ATTRIBUTES_MAX
+    ) -> str:
+        """The content of a message; the program's attributes become options, up to so many attributes in all."""
         content = self._payload_of(queue, payload).encode(payload)
         attributes = dict(options.get("attributes") or {})
         for name, value in (pair for each in self.attributes for pair in each().items()):
-            if len(attributes) < limits.ATTRIBUTES_MAX:
+            if len(attributes) < attributes_max:
                 attributes.setdefault(name, value)
         if attributes:
             options["attributes"] = attributes

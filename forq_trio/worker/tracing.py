@@ -46,7 +46,7 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
             raise
         finally:
             handler = worker.handlers[job.queue]
-            results = handler.results(result, len(spans))
+            results = handler.returned_for_each(result, len(spans))
             for span, each, one in zip(spans, run.jobs, results, strict=True):
                 settlement = None if interrupted or each.lost else handler.settlement(one, each)
                 _end(span, one, each, settlement)

@@ -1,6 +1,6 @@
 """`forq result`."""
 
-from forq_trio import ForqClient, KeptResult
+from forq_trio import AckResult, ForqClient
 
 from .conftest import Forq
 
@@ -10,7 +10,7 @@ def test_the_result_of_a_message_is_printed(connected: Forq, client: ForqClient,
     waiting = connected("result", queue, sent.id)
     assert (waiting.code, waiting.out, waiting.err) == (5, "", f"{sent.id} has not ended\n")
     (delivery,) = client.receive(queue, wait_ms=0)
-    client.ack(queue, delivery, result=KeptResult("größe: 4\n5"))
+    client.ack(queue, delivery, result=AckResult("größe: 4\n5"))
     shown = connected("result", queue, sent.id, "--wait", "30s")
     assert (shown.code, shown.out) == (0, "größe: 4\n5\n")
     assert "result           größe: 4" in connected("history", "show", queue, sent.id).out

@@ -2,6 +2,7 @@
 
 from forq_trio.model.commands import Resubmit
 from forq_trio.model.errors import QueueFull
+from forq_trio.model.message_batches.types import OWN_ATTRIBUTES
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import CLEANED_UP, PRODUCED, Event
@@ -151,3 +152,16 @@ def test_types_stay_where_other_values_fit_them(engine):
         "AWS.SQS": '{"types":{"n":"Number"},"sender":"shop"}',
     }
     assert look(engine, same.id).attributes["AWS.SQS"] == noted
+
+
+def test_a_copy_is_no_member_of_the_batch_of_its_original(engine):
+    """Its handler would have added to that batch, though nothing counts the copy."""
+    own = dict.fromkeys(OWN_ATTRIBUTES, "b")
+    original = send_dead_letter(engine, "text", attributes={"k": "v", **own})
+    lone = send_dead_letter(engine, "text", attributes=own)
+    as_it_was = do(engine, Resubmit("q-dlq", original.id))
+    edited = do(engine, Resubmit("q-dlq", original.id, attributes={"k": "w", **own}))
+    without = do(engine, Resubmit("q-dlq", lone.id))
+    copies = [look(engine, each.id).attributes for each in (as_it_was, edited, without)]
+    assert copies == [{"k": "v"}, {"k": "w"}, {}]
+    assert look(engine, original.id, "q-dlq").attributes == {"k": "v", **own}

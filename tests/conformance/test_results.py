@@ -180,7 +180,7 @@ def test_a_time_that_a_clock_far_ahead_wrote_is_not_believed(off):
 
 
 def test_while_the_history_is_off_the_oldest_results_give_way(off, monkeypatch):
-    monkeypatch.setattr(limits, "RESULTS_KEPT_MAX", 3)
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 3)
     messages = [finish(off, str(number)) for number in range(5)]
     assert [result_of(off, message) and result_of(off, message).result for message in messages] == [
         None,
@@ -193,8 +193,36 @@ def test_while_the_history_is_off_the_oldest_results_give_way(off, monkeypatch):
     assert off.snapshot().logs["history"][1:3] == (3, 5)
 
 
+def finish_many(engine, number, result="r"):
+    """Finish many messages with one ack; their ids."""
+    sent = [send(engine).id for _ in range(number)]
+    held = tuple(receipts(receive(engine, number)))
+    assert do(engine, AckWithResult("q", held, result, KEEP_MS)) == (True,) * number
+    return sent
+
+
+def test_no_more_results_are_added_than_removed_once_there_are_enough(off, monkeypatch):
+    """A step removed 200, and one command stores up to 1,000."""
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 10)
+    monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 4)
+    for _ in range(3):
+        messages = finish_many(off, 50)
+        assert off.snapshot().history_of(None).messages == 10
+        assert [bool(result_of(off, each)) for each in messages] == [False] * 40 + [True] * 10
+
+
+def test_retention_removes_the_results_that_were_too_large_for_one_ack(off, monkeypatch):
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 10)
+    monkeypatch.setattr(limits, "HISTORY_STEP_BYTES", 100)
+    finish_many(off, 50, "r" * 50)
+    while trim(off, T0).more:
+        pass
+    assert off.snapshot().history_of(None).messages == 10
+    assert trim(off, T0) == Removed(0, more=False)
+
+
 def test_while_the_history_is_on_their_number_has_no_bound(make_engine, monkeypatch):
-    monkeypatch.setattr(limits, "RESULTS_KEPT_MAX", 1)
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 1)
     engine = make_engine(EngineSettings(history=True))
     messages = [finish(engine) for _ in range(3)]
     assert all(result_of(engine, message) for message in messages)

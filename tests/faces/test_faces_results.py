@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from forq_trio import KeptResult, MessageNotFound, MessageResult, OutOfRange, ReceiptNotCurrent
+from forq_trio import AckResult, MessageNotFound, MessageResult, OutOfRange, ReceiptNotCurrent
 from forq_trio.model import limits
 from forq_trio.model.limits import WAIT_MS_MAX
 from support.actors import T0, all_idle
@@ -12,7 +12,7 @@ from .face import Face
 from .words import SECOND
 
 NO_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
-DONE = KeptResult('{"width":640}', 60_000)
+DONE = AckResult('{"width":640}', 60_000)
 
 
 class Asker:
@@ -116,13 +116,13 @@ async def test_results_are_bounded_and_only_current_receipts_give_them(face: Fac
     await face.send("x")
     delivery = await face.take()
     for wrong in (
-        KeptResult("ö" * (limits.RESULT_BYTES_MAX // 2 + 1)),
-        KeptResult("x", 0),
-        KeptResult("x", limits.RESULT_KEPT_MS_MAX + 1),
+        AckResult("ö" * (limits.RESULT_BYTES_MAX // 2 + 1)),
+        AckResult("x", 0),
+        AckResult("x", limits.RESULT_STORED_MS_MAX + 1),
     ):
         with pytest.raises(OutOfRange):
             await face.methods.ack("q", delivery, result=wrong)
-    largest = KeptResult("x" * limits.RESULT_BYTES_MAX)
+    largest = AckResult("x" * limits.RESULT_BYTES_MAX)
     with pytest.raises(OutOfRange):
         await face.methods.ack("q", [delivery.receipt] * 17, result=largest)
     assert (await face.methods.ack("q", delivery, result=largest)).ok

@@ -62,7 +62,7 @@ FEATURES = {
     "withdrawn messages": Feature(r"Withdraw|\.withdrawn\b", r"withdrawn|workers(\.py|/)", 8),
     # Its own files are those of the history, too, where results are kept.
     "results": Feature(
-        r"AckWithResult|KeptResult|MessageResult|message_result|keep_result",
+        r"AckWithResult|AckResult|MessageResult|message_result|keep_result",
         r"result|history|finished|(^|/)logs[./]|log_reader|migrations/",
         8,
     ),

@@ -14,7 +14,15 @@ def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.messages.values())
     size = sum(message.bytes for message in oldest)
     enabled = tx.state.defaults.history
-    removed = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
+    removed = outlived(
+        oldest,
+        command.finished_before,
+        size,
+        command.bytes_max,
+        tx.now_ms,
+        enabled=enabled,
+        beyond=0 if enabled else len(tx.state.history.results_beyond),
+    )
     if removed:
         tx.state.history.gone = removed[-1].history_id
         _forget(tx, removed)
@@ -33,9 +41,9 @@ def purge(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     return PurgeStep(len(removed), None)
 
 
-def forget_up_to(tx: Transaction, last: int) -> None:
-    """Remove the oldest finished messages, up to this id."""
-    removed = [message for message in tx.state.history.messages.values() if message.history_id <= last]
+def forget_results(tx: Transaction) -> None:
+    """Remove those of the oldest messages that are too many results."""
+    removed = tx.state.history.results_beyond
     if removed:
         tx.state.history.gone = removed[-1].history_id
         _forget(tx, removed)

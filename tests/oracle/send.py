@@ -8,6 +8,7 @@ import uuid6
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
 from forq_trio.model.errors import ForqError, InvalidContent, QueueFull, QueueNotFound
+from forq_trio.model.message_batches.types import OWN_ATTRIBUTES
 from forq_trio.model.messages.attributes import replaced
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
@@ -64,11 +65,12 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         return None
     if command.remove:
         tx.clean_up(row, "deleted_by_user")
+    attributes = (
+        row.attributes if command.attributes is None else replaced(row.attributes, command.attributes)
+    )
     copy = NewMessageWithDefaultBound(
         content=row.content if command.content is None else command.content,
-        attributes=row.attributes
-        if command.attributes is None
-        else replaced(row.attributes, command.attributes),
+        attributes=attributes and {k: v for k, v in attributes.items() if k not in OWN_ATTRIBUTES},
         priority=row.priority,
         group=row.shown_group,
         ttl_ms=row.ttl_ms,

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -22,7 +21,7 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_group_full, is_queue_full
-from oracle.history import forget_up_to
+from oracle.history import forget_results
 from oracle.operations import operation
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -44,9 +43,8 @@ def ack_with_result(tx: Transaction, command: AckWithResult) -> Settled:
     outcome = tuple(
         ack_row(tx, _current(tx, command.queue, receipt), command) for receipt in command.receipts
     )
-    history = tx.state.history
     if True in outcome and not tx.state.defaults.history:
-        forget_up_to(tx, history.last - limits.RESULTS_KEPT_MAX)
+        forget_results(tx)
     return outcome
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from itertools import takewhile
 from math import ceil
 from typing import Any, NamedTuple, Self
 
@@ -218,6 +219,33 @@ class FinishedLog:
 
     def copy(self) -> Self:
         return type(self)(self.messages.copy(), self.gone, self.last)
+
+    @property
+    def results(self) -> int:
+        """How many messages there are for their results alone, at most, while the history is off."""
+        if self.last - self.gone <= limits.RESULTS_STORED_MAX:
+            return self.last - self.gone  # of those, none is too many
+        others = [each.history_id for each in self.messages.values() if each.kept_until is None]
+        return self.last - max([self.gone, *others])
+
+    @property
+    def takes_result(self) -> bool:
+        """Whether a further result has a place while the history is off; the oldest may be removed for it."""
+        if self.results < limits.RESULTS_STORED_MAX or not self.messages:
+            return True
+        return next(iter(self.messages.values())).kept_until is not None
+
+    @property
+    def results_beyond(self) -> list[FinishedMessage]:
+        """Those of the oldest messages that are too many results, while the history is off."""
+        if self.results <= limits.RESULTS_STORED_MAX:
+            return []
+        last = self.last - limits.RESULTS_STORED_MAX
+        return list(
+            takewhile(
+                lambda each: each.history_id <= last and each.kept_until is not None, self.messages.values()
+            )
+        )
 
     def add(
         self, row: Row, outcome: Outcome, reason: str | None, now_ms: int, given: AckWithResult | None = None

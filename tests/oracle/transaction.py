@@ -172,7 +172,7 @@ class Transaction:
             self._free_group(old, target, moved=elsewhere or change == UPDATED)
         if new is None:
             assert old is not None
-            if self.state.defaults.history or given is not None:
+            if self.state.defaults.history or (given is not None and self.state.history.takes_result):
                 self.state.history.add(old, *outcome_of(change, reason), self.now_ms, given)
             if self.ends_awaited or given is not None or change != engine.ACKED:
                 self.ended[old.id] = outcome_of(change, reason)[0]

@@ -7,7 +7,7 @@ import pytest
 import trio
 from botocore.exceptions import ClientError
 
-from forq_trio import ForqClient, Scope
+from forq_trio import AckResult, ForqClient, Scope
 from forq_trio.model.errors import (
     Forbidden,
     NoTable,
@@ -18,7 +18,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.queues.settings import QueueTable
 from forq_trio.pgq import drop_table
-from forq_trio.worker import Job, Worker
+from forq_trio.worker import Job, Worker, WorkerSetupError
 from pgq.conftest import locked
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, RealServer, real_server
@@ -61,6 +61,8 @@ def test_the_client_binds_and_what_it_sends_is_a_row(client, table, rows) -> Non
     assert client.queue_stats("http").table == QueueTable("pgq", table)
     (delivery,) = client.receive("http")
     client.extend("http", delivery, 60_000)
+    with pytest.raises(QueueBound, match="an ack with a result is not possible"):
+        client.ack("http", delivery, result=AckResult("r"))
     client.ack("http", delivery)
     assert rows.one()["processed_at"] is not None
     with pytest.raises(QueueBound, match="a purge is not possible"):
@@ -233,6 +235,28 @@ async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client
     assert first["processed_at"] is not None
     assert (sent["consumed_count"], sent["processed_at"]) == (0, None)
     client.unbind("to-table")
+
+
+async def test_a_worker_whose_results_a_table_cannot_store_does_not_start(
+    server, client, table, rows
+) -> None:
+    """It handled each message as often as it may, and none of them ended well."""
+    client.bind("no-results", table)
+    rows.add({})
+    app = Worker(server.url, secret=SECRET)
+
+    @app.on("no-results", keep_result="1h")
+    async def handle(content: str) -> str:
+        raise AssertionError
+
+    with (
+        trio.fail_after(WAIT_SECONDS_MAX),
+        pytest.raises(WorkerSetupError, match="bound to a table") as refused,
+    ):
+        await app.serve(stop_when_empty=True)
+    assert str(refused.value).startswith(f"{__file__}:")
+    assert rows.one()["consumed_count"] == 0
+    client.unbind("no-results")
 
 
 def test_who_sends_to_a_locked_table_is_told(server, client, table, pgq_url) -> None:

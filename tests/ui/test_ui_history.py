@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from forq_trio.model.access.types import Scope
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.results.types import KeptResult
+from forq_trio.model.results.types import AckResult
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.ui.pages.history import RESULT_LENGTH_MAX
 from support.browser import keyboard
@@ -125,7 +125,7 @@ def test_a_finished_message_has_its_key_and_kind(keeping) -> None:
 def test_a_result_shows_with_its_finished_message(keeping) -> None:
     sent = keeping.call(keeping.broker.produce, "results", "x")
     (delivery,) = keeping.call(keeping.broker.receive, "results")
-    result = KeptResult(f"<i>{'r' * RESULT_LENGTH_MAX}")
+    result = AckResult(f"<i>{'r' * RESULT_LENGTH_MAX}")
     keeping.call(partial(keeping.broker.ack, "results", delivery, result=result))
     with logged_in(keeping.ui_url) as browser:
         text = browser.get(f"/queue/results/history/message/{sent.id}").text

@@ -163,7 +163,8 @@ async def test_the_error_of_a_worker_inside_of_an_application_is_raised(monkeypa
     with in_process_server() as url:
         app = Worker(url)
         app.on("q")(nothing)
-        with trio.fail_after(30), pytest.raises(WrongKey, match=f"says the server at {url}$"):
+        told = f"says the server at {url}; its client has the key of FORQ_AUTH_SECRET$"
+        with trio.fail_after(30), pytest.raises(WrongKey, match=told):
             await app.serve()
 
 

@@ -1,13 +1,17 @@
 """Batches and chains of a worker: `app.batch`, `job.batch`, `app.chain`."""
 
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from forq_trio import MessageBatchEnded, MessageBatchTooDeep
+from forq_trio import MessageBatchEnded, MessageBatchTooDeep, open_broker
+from forq_trio.model import limits
+from forq_trio.model.errors import Forbidden, ForqError, Overloaded
 from forq_trio.worker import Discard, Job, Worker
 
 both = pytest.mark.parametrize("backend", ["trio", "asyncio"])
@@ -184,3 +188,129 @@ def test_a_worker_that_is_not_open_opens_no_batch() -> None:
                 pass
 
     anyio.run(main, backend="trio")
+
+
+class Troubled:
+    """A source. Calls of the named methods fail as they are told, None not at all; later calls do not.
+
+    Told "before" or "after", the task of whoever asks is cancelled before the call or after it.
+    """
+
+    def __init__(self, source: Any, **troubles: list[ForqError | str | None]) -> None:
+        self.scope = anyio.CancelScope()
+        self._source = source
+        self._troubles = troubles
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._source, name)
+        return partial(self._call, method, self._troubles[name]) if name in self._troubles else method
+
+    async def _call(self, method: Callable[..., Any], troubles: Any, *given: Any, **options: Any) -> Any:
+        trouble = troubles.pop(0) if troubles else None
+        if isinstance(trouble, ForqError):
+            await anyio.lowlevel.checkpoint()
+            raise trouble
+        answer = None if trouble == "before" else await method(*given, **options)
+        if trouble is not None:
+            self.scope.cancel()
+            await anyio.lowlevel.checkpoint()
+        return answer
+
+
+def ends_of(
+    backend: str,
+    deed: Callable[[Worker], Awaitable[None]],
+    raised: type[ForqError] | None,
+    **troubles: list[ForqError | str | None],
+) -> tuple[list[int], list[str | None]]:
+    """Which pages were handled, and how the batches ended, the newest first. raised: by the deed."""
+    seen: list[int] = []
+
+    async def main() -> list[str | None]:
+        async with open_broker("memory:") as broker:
+            source = Troubled(broker, **troubles)
+            app = Worker(source)  # type: ignore[arg-type]
+
+            @app.on("pages")
+            async def page(number: int) -> None:
+                seen.append(number)
+
+            with source.scope, pytest.raises(raised) if raised else nullcontext():
+                await deed(app)
+            await app.drain()
+            return [each.result for each in (await broker.batches()).batches]
+
+    return seen, anyio.run(main, backend=backend)
+
+
+async def one_batch(app: Worker) -> None:
+    async with app.batch(then="pages", payload=2) as batch:
+        await batch.add("pages", 1)
+
+
+async def three_steps(app: Worker) -> None:
+    await app.chain(("pages", 1), ("pages", 2), ("pages", 3))
+
+
+BUSY, NEVER = Overloaded(), Forbidden()
+
+
+@both
+@pytest.mark.parametrize(
+    ("close", "raised", "ends"),
+    [
+        ([BUSY], None, ([1, 2], ["sent"])),
+        ([BUSY, BUSY], None, ([1, 2], ["sent"])),
+        ([NEVER, NEVER], Forbidden, ([1], ["abandoned"])),
+        (["before"], None, ([1, 2], ["sent"])),
+        (["after"], None, ([1, 2], ["sent"])),
+        (["before", NEVER], None, ([1], ["abandoned"])),
+    ],
+)
+def test_a_close_that_fails_or_is_cancelled_leaves_no_open_batch(
+    backend: str, close: Any, raised: Any, ends: Any
+) -> None:
+    assert ends_of(backend, one_batch, raised, close_batch=[*close]) == ends
+
+
+@both
+def test_an_open_that_is_cancelled_before_its_answer_leaves_no_open_batch(backend: str) -> None:
+    assert ends_of(backend, one_batch, None, open_batch=["after"]) == ([], ["abandoned"])
+
+
+@both
+@pytest.mark.parametrize(
+    ("troubles", "raised", "ends"),
+    [
+        ({"open_batch": [None, NEVER]}, Forbidden, ([], ["abandoned"])),
+        ({"open_batch": [None, "after"]}, None, ([], ["abandoned"] * 2)),
+        ({"close_batch": [BUSY]}, Overloaded, ([], ["abandoned"] * 2)),
+        ({"close_batch": [None, BUSY]}, None, ([1, 2, 3], ["sent"] * 2)),
+        ({"close_batch": [None, "before"]}, None, ([1, 2, 3], ["sent"] * 2)),
+        ({"add_to_batch": [BUSY]}, Overloaded, ([], ["abandoned"] * 2)),
+    ],
+)
+def test_a_chain_goes_on_or_sends_nothing(backend: str, troubles: Any, raised: Any, ends: Any) -> None:
+    told = {name: [*each] for name, each in troubles.items()}
+    assert ends_of(backend, three_steps, raised, **told) == ends
+
+
+async def test_attributes_of_the_program_leave_room_for_those_of_batches() -> None:
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.attributes
+        def of_each() -> dict[str, str]:
+            return {f"a{number}": "x" for number in range(limits.ATTRIBUTES_MAX)}
+
+        @app.on("pages")
+        async def page(number: int, job: Job) -> None:
+            seen.append(sorted(job.attributes or {}))
+
+        seen: list[list[str]] = []
+        async with app.batch(then="pages", payload=2) as batch:
+            await batch.add("pages", 1)
+        await page.later(3)
+        await app.drain()
+    own = [f"a{number}" for number in range(limits.ATTRIBUTES_MAX)]
+    assert sorted(seen) == sorted([own, [*own[:-2], "forq-batch"], [*own[:-2], "forq-ended-batch"]])

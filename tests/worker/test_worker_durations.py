@@ -73,7 +73,7 @@ async def test_so_is_a_deadline(minute: Any) -> None:
         ({"lease": timedelta(milliseconds=999)}, "lease: 1 to 43,200 seconds"),
         ({"timeout": True}, "timeout: a duration is a timedelta, a text such as '1h', or seconds, not bool"),
         ({"timeout": "13 h"}, "timeout: 0.001 to 43,200 seconds, not '13 h'"),
-        ({"retry": [5, "soon"]}, "retry: 'soon': Type a number and a unit"),
+        ({"retry": [5, "soon"]}, "retry: a delay: 'soon': Type a number and a unit"),
     ],
     ids=repr,
 )

@@ -1,5 +1,6 @@
 """One application object, made at import: opened to send, run, and with a lifespan whichever way it is opened."""
 
+import asyncio
 import inspect
 import os
 import signal
@@ -16,7 +17,7 @@ import anyio.to_thread
 import pytest
 
 from forq_trio import ForqClient, open_blocking_broker
-from forq_trio.worker import Job, Worker, WorkerSetupError
+from forq_trio.worker import Job, Worker, WorkerSetupError, opened
 from support.in_process import in_process_server
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment
@@ -297,3 +298,74 @@ def test_the_name_of_a_worker_is_that_of_its_process(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "getpid", lambda: 7)
     assert app.name.endswith("-7")
     assert Worker("memory:", name="shop").name == "shop"
+
+
+@both
+def test_of_two_that_open_at_once_one_is_refused(backend: str) -> None:
+    app = Worker("memory:")
+    seen: list[object] = []
+
+    async def opens() -> None:
+        try:
+            async with app.open():
+                await app.send("q", "x")
+                seen.append("sent")
+        except RuntimeError as error:
+            seen.append(str(error))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(opens)
+            tasks.start_soon(opens)
+        await opens()
+
+    anyio.run(main, backend=backend)
+    assert seen == ["the worker is open already", "sent", "sent"]
+
+
+@both
+def test_a_worker_that_is_open_in_another_event_loop_does_not_run(backend: str) -> None:
+    app = Worker("memory:")
+
+    @app.on("q")
+    async def handle(content: str) -> None: ...
+
+    async def main() -> None:
+        async with app.open():
+            with pytest.raises(RuntimeError, match="open in another event loop"):
+                await anyio.to_thread.run_sync(lambda: anyio.run(app.drain, backend=backend))
+            assert await app.drain() == 0
+
+    anyio.run(main, backend=backend)
+
+
+def test_a_thread_whose_event_loop_has_closed_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its call came after the last turn of the loop, which tells nobody."""
+    monkeypatch.setattr(opened, "LOOK_SECONDS", 0.01)
+    loop = asyncio.new_event_loop()
+
+    async def open_here() -> opened.Opened:
+        return opened.Opened(None, None)  # type: ignore[arg-type]
+
+    place = loop.run_until_complete(open_here())
+    calls, errors = threading.Event(), []
+
+    async def never() -> None: ...
+
+    def call() -> Any:
+        calls.set()
+        return never()
+
+    def in_thread() -> None:
+        try:
+            place.call(call)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=in_thread, daemon=True)
+    thread.start()
+    calls.wait()
+    loop.close()
+    thread.join(WAIT_SECONDS_MAX)
+    assert not thread.is_alive()
+    assert len(errors) == 1

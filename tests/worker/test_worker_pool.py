@@ -2,11 +2,12 @@
 
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
@@ -262,3 +263,28 @@ def test_ctrl_c_lets_a_process_end_its_call(tmp_path: Path) -> None:
     assert process.returncode == 0, errors
     assert "SIGINT" not in errors
     assert "handled: 1" in out
+
+
+def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
+    """It went on for ever, deaf to SIGTERM, with a message that another worker had by then."""
+    waiting = "import os, threading; print(os.getpid(), flush=True); threading.Event().wait()"
+    program = PROGRAM.replace("print(2 * number.of, flush=True)", waiting)
+    (tmp_path / "program.py").write_text(program.format(guard='if __name__ == "__main__":', concurrency=1))
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "program.py"],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        assert worker.stdout is not None
+        with killed_after(worker):
+            number = int(worker.stdout.readline())
+            process = os.pidfd_open(number)
+            try:
+                worker.kill()
+                assert select.select([process], [], [], WAIT_SECONDS_MAX)[0] == [process]
+            finally:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
+                os.close(process)

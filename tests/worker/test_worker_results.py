@@ -1,175 +1,223 @@
-"""Groups of exceptions count as their causes, and a class is no outcome."""
+"""Results of handlers: stored with the ack, typed, waited for; the errors of who waits; and progress."""
 
-import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
-import trio
+from msgspec import Struct
 
-from forq_trio import MessageInfo, open_broker
-from forq_trio.model.limits import REASON_LENGTH_MAX
-from forq_trio.worker import DeadLetter, Discard, Retry, Worker
+from forq_trio import ForqClient, open_blocking_broker
+from forq_trio.model import limits
+from forq_trio.worker import Discard, Job, JobFailed, ResultGone, Worker, WorkerSetupError, WorkerTest
+from support.in_process import in_process_server
+from support.real_server import SECRET
 
-
-async def after(face, problem: BaseException, **options) -> tuple[str, str]:
-    """What becomes of a message whose handler raises this, and the reason that is stored."""
-    app = Worker(face.methods)
-
-    @app.on("q", **options)
-    async def handle(content: str) -> None:
-        raise problem
-
-    sent = await face.methods.produce("q", "x")
-    await app.drain()
-    if app.stats["q"].discarded:
-        (finished,) = (await face.methods.search_history("q")).messages
-        return "discarded", finished.last_error
-    message: MessageInfo = await face.methods.message("q-dlq" if app.stats["q"].dead else "q", sent.id)
-    failure = message.failures[-1]
-    return f"in {message.process_after - failure.at} ms" if not app.stats[
-        "q"
-    ].dead else "dead", failure.reason
+both = pytest.mark.parametrize("backend", ["trio", "asyncio"])
 
 
-def group(*causes: BaseException) -> BaseExceptionGroup:
-    return BaseExceptionGroup("", causes)
+class Size(Struct):
+    width: int
+    height: int
 
 
-BAD, AWAY = ValueError("bad"), OSError("away")
-COUNTED = (
-    (group(BAD), {"dead": (ValueError,)}, "dead", "ValueError: bad"),
-    (group(group(Retry(9, "busy"))), {}, "in 9000 ms", "busy"),
-    (group(BAD, AWAY), {}, "in 1000 ms", "2 errors: ValueError: bad; OSError: away"),
-    (group(AWAY, group(BAD)), {"dead": (ValueError,)}, "dead", "2 errors: OSError: away; ValueError: bad"),
-    (group(Retry(9), DeadLetter("no")), {}, "dead", "2 errors: Retry; DeadLetter: no"),
-    (group(BAD, Retry(9, "busy")), {}, "in 9000 ms", "2 errors: ValueError: bad; Retry: busy"),
-    (group(BAD, AWAY), {"retry": {OSError: [7]}}, "in 7000 ms", "2 errors: ValueError: bad; OSError: away"),
-    (group(Discard("twice"), AWAY), {}, "in 1000 ms", "2 errors: Discard: twice; OSError: away"),
-)
+def a_thumbnailer() -> Worker:
+    """Its server is never asked."""
+    app = Worker("http://127.0.0.1:1")
+
+    @app.on("thumbs", keep_result="1h", retry=[60])
+    async def thumb(path: str, job: Job) -> Size | Discard:
+        if path == "broken":
+            raise OSError("no such picture")
+        if path == "unwanted":
+            return Discard("a film")
+        return Size(640, len(path))
+
+    @app.on("plain")
+    async def plain(path: str) -> str:
+        return path
+
+    return app
 
 
-@pytest.mark.parametrize(("problem", "options", "status", "reason"), COUNTED)
-async def test_a_group_counts_as_its_causes(face, problem, options, status, reason) -> None:
-    assert await after(face, problem, **options) == (status, reason)
+def run_with(backend: str, test: Callable[[Worker, WorkerTest], Awaitable[None]]) -> None:
+    async def main() -> None:
+        app = a_thumbnailer()
+        async with app.testing() as t:
+            await test(app, t)
+
+    anyio.run(main, backend=backend)
 
 
-async def test_a_message_is_discarded_if_all_causes_say_so(face, caplog) -> None:
-    app = Worker(face.methods)
+@both
+def test_what_a_handler_returns_is_its_result(backend: str) -> None:
+    async def test(app: Worker, t: WorkerTest) -> None:
+        thumb = app.handlers["thumbs"]
+        sent = await thumb.later("a.png")
+        with pytest.raises(TimeoutError, match="has not ended within 0 s"):
+            await thumb.result(sent, timeout=0)
+        assert await t.drain() == 1
+        assert await thumb.result(sent, timeout=0) == Size(640, 5)
+        assert await thumb.result(sent.id) == Size(640, 5)
+        kept = await t.broker.finished_message("thumbs", sent.id)
+        assert kept.kept_until == kept.finished_at + limits.HOUR_MS
 
-    @app.on("q")
-    async def handle(content: str) -> None:
-        raise group(Discard("twice"), group(Discard("late")))
-
-    sent = await face.methods.produce("q", "x")
-    await app.drain()
-    assert app.stats["q"].discarded == 1
-    assert [each.getMessage() for each in caplog.records] == [f"q: {sent.id} is discarded: twice; late"]
-
-
-async def test_both_tasks_of_a_nursery_fail(face, caplog) -> None:
-    async def fail(error: Exception) -> None:
-        try:
-            await trio.sleep_forever()
-        finally:
-            raise error
-
-    app = Worker(face.methods)
-
-    @app.on("q")
-    async def handle(content: str) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(fail, BAD)
-            nursery.start_soon(fail, AWAY)
-            await trio.testing.wait_all_tasks_blocked()
-            nursery.cancel_scope.cancel()
-
-    sent = await face.methods.produce("q", "x")
-    await app.drain()
-    message = await face.methods.message("q", sent.id)
-    assert sorted(message.failures[-1].reason.removeprefix("2 errors: ").split("; ")) == [
-        "OSError: away",
-        "ValueError: bad",
-    ]
-    assert "in fail" in caplog.text
+    run_with(backend, test)
 
 
-async def test_the_log_says_where_a_group_was_raised(face, caplog) -> None:
-    app = Worker(face.methods)
+@both
+def test_who_waits_is_woken_by_the_running_worker(backend: str) -> None:
+    async def test(app: Worker, t: WorkerTest) -> None:
+        thumb = app.handlers["thumbs"]
+        async with app:
+            sizes = [await thumb.result(await thumb.later(name), timeout=20) for name in ("a", "bc")]
+        assert sizes == [Size(640, 1), Size(640, 2)]
 
-    @app.on("q")
-    async def handle(content: str) -> None:
-        raise group(ValueError("bad"), OSError("away"))
-
-    await face.methods.produce("q", "x")
-    await app.drain()
-    assert "in handle" in caplog.text
-
-
-def test_both_tasks_of_a_task_group_fail() -> None:
-    async def fail(error: Exception) -> None:
-        raise error
-
-    async def main() -> tuple[int, str | None]:
-        async with open_broker("memory:") as broker:
-            app = Worker(broker)
-
-            @app.on("q", dead=(ValueError,))
-            async def handle(content: str) -> None:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(fail(AWAY))
-                    tasks.create_task(fail(BAD))
-
-            await app.send("q", "x")
-            await app.drain()
-            (letter,) = await broker.peek("q-dlq")
-            return app.stats["q"].dead, letter.last_error
-
-    assert anyio.run(main, backend="asyncio") == (1, "2 errors: OSError: away; ValueError: bad")
+    run_with(backend, test)
 
 
-@pytest.mark.parametrize("number", [3, 300])
-async def test_the_reason_of_a_group_is_bounded(face, number) -> None:
-    causes = [ValueError(f"{each} {'x' * REASON_LENGTH_MAX}") for each in range(number)]
-    _, reason = await after(face, group(*causes))
-    assert len(reason) <= REASON_LENGTH_MAX
-    assert reason.startswith(f"{number} errors: ValueError: 0 xxx")
-    assert [f"ValueError: {each} xxx" in reason for each in range(3)] == [True] * 3
+@both
+def test_a_failure_raises_with_the_last_error(backend: str) -> None:
+    async def test(app: Worker, t: WorkerTest) -> None:
+        thumb = app.handlers["thumbs"]
+        broken, unwanted, cancelled = [
+            await thumb.later(name) for name in ("broken", "unwanted", "cancelled")
+        ]
+        await t.broker.cancel("thumbs", cancelled.id)
+        assert await t.drain() == 2
+        with pytest.raises(TimeoutError):
+            await thumb.result(broken, timeout=0)
+        await t.advance(60)
+        assert await t.drain() == 1
+        with pytest.raises(JobFailed, match="is a dead letter: OSError: no such picture") as failed:
+            await thumb.result(broken, timeout=0)
+        assert (failed.value.state, failed.value.last_error) == ("dead", "OSError: no such picture")
+        for gone in (unwanted, cancelled):
+            with pytest.raises(ResultGone):
+                await thumb.result(gone, timeout=0)
+
+    run_with(backend, test)
 
 
-@pytest.mark.parametrize("kind", [Retry, Discard, DeadLetter, ValueError])
-@pytest.mark.parametrize("in_thread", [False, pytest.param(True, marks=pytest.mark.tier2)])
-async def test_a_class_is_no_outcome(face, kind, in_thread, caplog) -> None:
-    """The message was acknowledged."""
-    app = Worker(face.methods)
+@both
+def test_a_handler_without_it_stores_nothing(backend: str) -> None:
+    async def test(app: Worker, t: WorkerTest) -> None:
+        plain = app.handlers["plain"]
+        sent = await plain.later("x")
+        assert await t.drain() == 1
+        with pytest.raises(RuntimeError, match="its results are not stored"):
+            await plain.result(sent)
+        assert (await t.broker.history_range()).last == 0
 
-    async def handle(content: str) -> object:
-        return kind
-
-    def handle_in_thread(content: str) -> object:
-        return kind
-
-    app.on("q", retry=[60])(handle_in_thread if in_thread else handle)
-    sent = await face.methods.produce("q", "x")
-    await app.drain()
-    message = await face.methods.message("q", sent.id)
-    name = kind.__name__
-    said = f"TypeError: the handler returned {name}, which is a class: return {name}(...), or raise it"
-    assert (message.status, message.failures[-1].reason) == ("delayed", said)
-    assert said in caplog.text
+    run_with(backend, test)
 
 
-async def test_nor_is_it_one_in_the_list_of_a_batch(face) -> None:
-    app = Worker(face.methods)
+@both
+def test_results_of_a_server_and_of_threads(backend: str) -> None:
+    with in_process_server() as url:
+        app = Worker(url, secret=SECRET, backend=backend)
+        other = Worker(url, secret=SECRET)  # of a web process
+        for each in (app, other):
 
-    @app.on("q", batch=2)
-    async def handle(contents: list[str]) -> list[object]:
-        return [None, Retry]
+            @each.on("squares", keep_result=timedelta(minutes=1))
+            def square(number: int) -> int:
+                return number * number
 
-    for content in "ab":
-        await face.methods.produce("q", content)
-    await app.drain()
-    assert (app.stats["q"].handled, app.stats["q"].failed) == (1, 1)
+        asked = other.handlers["squares"]
+        sent = [asked.later_blocking(number) for number in (3, 3, 4)]
+        app.run(stop_when_empty=True)
+        assert [asked.result_blocking(each, timeout=0) for each in sent] == [9, 9, 16]
+
+        async def web() -> None:
+            async with other.open():
+                assert await asked.result(sent[2], timeout=0) == 16
+                thread = anyio.to_thread.run_sync(lambda: asked.result_blocking(sent[0], timeout=0))
+                assert await thread == 9
+                with pytest.raises(RuntimeError, match="would block the event loop"):
+                    asked.result_blocking(sent[0])
+
+        anyio.run(web, backend=backend)
 
 
-async def test_raised_a_class_is_as_good_as_an_instance(face) -> None:
-    assert await after(face, Retry, retry=[5]) == ("in 5000 ms", "retry")
+@both
+def test_each_message_of_a_batch_has_its_own_result(backend: str) -> None:
+    async def main() -> None:
+        app = Worker("http://127.0.0.1:1")
+
+        @app.on("sums", batch=10, keep_result=60)
+        async def add(pairs: list[tuple[int, int]]) -> list[int]:
+            return [a + b for a, b in pairs]
+
+        async with app.testing() as t:
+            sent = [await add.later((number, 1)) for number in range(3)]
+            assert await t.drain() == 3
+            results: list[Any] = [await add.result(each, timeout=0) for each in sent]
+            assert results == [1, 2, 3]
+
+    anyio.run(main, backend=backend)
+
+
+def test_a_result_that_cannot_be_stored_fails_the_attempt() -> None:
+    async def main() -> None:
+        app = Worker("http://127.0.0.1:1")
+
+        @app.on("texts", keep_result=60, retry=[])
+        async def repeat(number: int) -> str:
+            if number < 0:
+                return "a\0b"
+            return "x" * number if number else number  # type: ignore[return-value]
+
+        async with app.testing() as t:
+            large, odd, zero, right = [
+                await repeat.later(number)
+                for number in (limits.RESULT_BYTES_MAX + 1, 0, -1, limits.RESULT_BYTES_MAX)
+            ]
+            assert await t.drain() == 4
+            with pytest.raises(JobFailed, match="the result cannot be stored: it has 65,537 bytes"):
+                await repeat.result(large, timeout=0)
+            with pytest.raises(JobFailed, match="the result cannot be stored: Expected `str`"):
+                await repeat.result(odd, timeout=0)
+            with pytest.raises(JobFailed, match=r"the result cannot be stored: it has the character U\+0000"):
+                await repeat.result(zero, timeout=0)
+            assert len(await repeat.result(right, timeout=0)) == limits.RESULT_BYTES_MAX
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("keep", [0, -1, "1", "8d", "soon", float("nan"), True, timedelta(days=8)])
+def test_a_time_that_is_none_is_refused_with_the_place(keep: Any) -> None:
+    app = Worker("memory:")
+    with pytest.raises(WorkerSetupError, match=r"test_worker_results.py:\d+: .*handle: keep_result: "):
+
+        @app.on("q", keep_result=keep)
+        def handle(content: str) -> str:
+            return content
+
+
+def test_a_handler_says_what_it_returns() -> None:
+    app = Worker("memory:")
+    with pytest.raises(WorkerSetupError, match="the function has no annotation of what it returns"):
+
+        @app.on("q", keep_result=1)
+        def handle(content: str):  # type: ignore[no-untyped-def]
+            return content
+
+
+def test_a_blocking_program_asks_for_results_with_the_clients_methods() -> None:
+    with open_blocking_broker("memory:") as broker:
+        client: ForqClient = broker
+        sent = client.produce("q", "x")
+        known: list[Any] = []
+        waiter = threading.Thread(
+            target=lambda: known.append(client.message_result("q", sent.id, wait_ms=20_000))
+        )
+        waits = threading.Event()
+        broker.inner._writer.announced.ended.on_first = waits.set
+        waiter.start()
+        waits.wait()
+        client.cancel("q", sent.id)
+        waiter.join()
+        assert known[0].state == "cancelled"

@@ -423,3 +423,28 @@ async def test_random_delays_of_a_function_are_its_own(face) -> None:
     sent = await face.methods.produce("q", "x")
     await drained(face, handle, retry=lambda attempt, error: rng.uniform(5, 6))
     assert 5_000 <= await waits_ms(face, sent.id) <= 6_000
+
+
+@pytest.mark.parametrize("other", [{}, {ValueError: Backoff(first=1)}], ids=["no policy", "no attempts"])
+async def test_a_bound_that_a_policy_raised_holds_for_its_own_errors_alone(face, other) -> None:
+    seen = []
+
+    async def handle(content: str, job: Job) -> None:
+        seen.append(job.attempt)
+        raise TimeoutError if job.attempt == 1 else ValueError
+
+    sent = await face.methods.produce("q", "x")
+    for _ in range(7):
+        await drained(face, handle, retry={TimeoutError: Backoff(first=1, attempts=12), **other})
+        await face.advance(limits.BACKOFF_MS[-1])
+    assert seen == [1, 2, 3, 4, 5]
+    assert (await face.methods.message("q-dlq", sent.id)).source_attempts == 5
+
+
+async def test_a_bound_that_the_sender_gave_stays_where_no_policy_raises_one(face) -> None:
+    handle, seen = failing(ValueError())
+    await face.methods.produce("q", "x", max_attempts=7)
+    for _ in range(8):
+        await drained(face, handle, retry={TimeoutError: [1]})
+        await face.advance(limits.BACKOFF_MS[-1])
+    assert [attempt for attempt, _ in seen] == list(range(1, 8))

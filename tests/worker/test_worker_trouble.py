@@ -13,6 +13,7 @@ from forq_trio.model.errors import (
     ForqUnreachable,
     InvalidSecret,
     Overloaded,
+    QueueBound,
     TooManyWrongKeys,
     WrongKey,
 )
@@ -438,3 +439,54 @@ async def test_a_worker_that_is_not_told_where_its_server_is_reads_the_environme
                 await client.produce("q", "x")
             await app.serve(stop_when_empty=True)
     assert done == ["x"]
+
+
+async def test_a_result_that_is_refused_for_good_fails_the_attempt(face) -> None:
+    """The message was not settled, so that its handler ran again when the lease had ended, as often as it may."""
+    app, seen = Worker(Failing(face.methods, ack=[QueueBound("a table stores none")])), []
+
+    @app.on("q", keep_result="1h", retry=[60])
+    async def handle(content: str) -> str:
+        seen.append(content)
+        return content
+
+    sent = await face.methods.produce("q", "x")
+    await app.drain()
+    assert seen == ["x"]
+    assert (app.stats["q"].failed, app.stats["q"].lost, app.stats["q"].handled) == (1, 0, 0)
+    message = await face.methods.message("q", sent.id)
+    assert (message.status, message.attempts) == ("delayed", 1)
+    assert message.last_error == "the result cannot be stored: a table stores none"
+
+
+class CancelledAtAck:
+    """A source that refuses results. At the first one its worker is cancelled."""
+
+    def __init__(self, source, scope: trio.CancelScope) -> None:
+        self._source = source
+        self._scope = scope
+
+    def __getattr__(self, name):
+        return getattr(self._source, name)
+
+    async def ack(self, *arguments, **options):
+        self._scope.cancel()
+        await trio.lowlevel.checkpoint()
+        raise QueueBound("a table stores none")
+
+
+async def test_a_worker_that_is_cancelled_fails_an_attempt_whose_result_is_refused(face) -> None:
+    sent = await face.methods.produce("q", "x")
+    with trio.CancelScope() as scope:
+        app = Worker(CancelledAtAck(face.methods, scope))
+
+        @app.on("q", keep_result="1h", retry=[60])
+        async def handle(content: str) -> str:
+            return content
+
+        await app.serve()
+    message = await face.methods.message("q", sent.id)
+    assert (message.status, message.last_error) == (
+        "delayed",
+        "the result cannot be stored: a table stores none",
+    )

@@ -10,7 +10,7 @@ from forq_trio.model.error_answers import Explanation
 from forq_trio.model.errors import CallerError, ForqError, MalformedReceipt, ReceiptNotCurrent
 from forq_trio.model.messages.bodies import LeaseMs
 from forq_trio.model.messages.types import Delivery
-from forq_trio.model.results.types import KeptResult
+from forq_trio.model.results.types import AckResult
 from forq_trio.model.values import LEFT_OUT, EpochMs, bounded, up_to
 
 Receipts = Annotated[
@@ -80,7 +80,7 @@ class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
     """Messages to acknowledge."""
 
     receipts: Receipts
-    result: KeptResult | None = None  # what came of each of them (docs/results.md); null: nothing is kept
+    result: AckResult | None = None  # what came of each of them (docs/results.md); null: none
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

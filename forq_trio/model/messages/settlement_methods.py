@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import overload
 
 from forq_trio.model.messages.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of
-from forq_trio.model.results.types import KeptResult
+from forq_trio.model.results.types import AckResult
 
 
 class SettlementMethods(ABC):
@@ -15,20 +15,20 @@ class SettlementMethods(ABC):
 
     @overload
     async def ack(
-        self, queue: str, receipts: OneReceipt, *, result: KeptResult | None = ...
+        self, queue: str, receipts: OneReceipt, *, result: AckResult | None = ...
     ) -> ReceiptResult: ...
 
     @overload
     async def ack(
-        self, queue: str, receipts: ManyReceipts, *, result: KeptResult | None = ...
+        self, queue: str, receipts: ManyReceipts, *, result: AckResult | None = ...
     ) -> list[ReceiptResult]: ...
 
     async def ack(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, *, result: KeptResult | None = None
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, result: AckResult | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
         """Remove a received message, or up to 1,000 of them.
 
-        result: what came of each of them, kept with the finished message for those who wait (`message_result`).
+        result: what came of each of them, stored with the finished message for those who wait (`message_result`).
 
         One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it has
         not the form of one. Several: returns a result for each, in their order, also for refused ones. Raises
@@ -136,7 +136,7 @@ class SettlementMethods(ABC):
 
     @abstractmethod
     async def _ack_with_result(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, result: KeptResult
+        self, queue: str, receipts: OneReceipt | ManyReceipts, result: AckResult
     ) -> list[ReceiptResult]: ...
 
     @abstractmethod

@@ -24,7 +24,7 @@ SHOW_RESULT = Endpoint(
     tag="Producer",
     summary="How a message ended, and its result, waiting for the end up to 30 seconds",
     description="`state` is `waiting` until the message has ended, and after the wait if it has not. An ack with a "
-    "`result` keeps the message with it; without one, and without the history, nothing is known of a message "
+    "`result` stores the message with it; without one, and without the history, nothing is known of a message "
     "that ended before the request: 404 `not_found.message`. A dead letter has the state `dead`, and waits "
     "again once it is redriven (docs/results.md).",
     query=ResultQuery,

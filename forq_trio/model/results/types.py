@@ -25,12 +25,12 @@ HOW: Mapping[str, str] = {
 """What is said of a message, by its state."""
 
 KeepMs = Annotated[
-    int, bounded(1, limits.RESULT_KEPT_MS_MAX, "For how many milliseconds it is kept at least.")
+    int, bounded(1, limits.RESULT_STORED_MS_MAX, "For how many milliseconds it is stored at least.")
 ]
 
 
-class KeptResult(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What came of a message, for who waits for it. It is kept with the finished message."""
+class AckResult(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The result that a consumer gives with an ack. It is stored with the finished message."""
 
     content: Annotated[
         str,
@@ -39,7 +39,7 @@ class KeptResult(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
             extra_json_schema={"maxLength": limits.RESULT_BYTES_MAX},
         ),
     ]
-    keep_ms: KeepMs = limits.RESULT_KEPT_MS_DEFAULT
+    keep_ms: KeepMs = limits.RESULT_STORED_MS_DEFAULT
 
 
 class MessageResult(Struct, frozen=True, rename="camel"):
@@ -55,12 +55,12 @@ class MessageResult(Struct, frozen=True, rename="camel"):
     ended_at: int | None = None  # when it ended (epoch ms); null while it waits, and where that is not stored
 
 
-def check_result(result: KeptResult, receipts: int) -> KeptResult:
+def check_result(result: AckResult, receipts: int) -> AckResult:
     """Return a result that so many receipts share. Raises OutOfRange, InvalidContent, or TypeError for another type."""
-    if not isinstance(result, KeptResult):
-        raise TypeError(f"a result is a KeptResult, not {type(result).__name__}")
+    if not isinstance(result, AckResult):
+        raise TypeError(f"a result is an AckResult, not {type(result).__name__}")
     size = len(encode("result", result.content, "result"))
     check_range("bytes of the result", size, 0, limits.RESULT_BYTES_MAX, "result")
-    check_range("keep_ms", result.keep_ms, 1, limits.RESULT_KEPT_MS_MAX)
+    check_range("keep_ms", result.keep_ms, 1, limits.RESULT_STORED_MS_MAX)
     check_range("bytes of the results", size * receipts, 0, limits.RESULTS_BYTES_MAX, "result")
     return result

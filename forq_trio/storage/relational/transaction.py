@@ -5,12 +5,13 @@ parts/parts.py), and note every change of a message with `transition`, from whic
 and freed groups follow. A commit adopts the changes of a batch to the parts, a rollback discards them.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import ForqError, Overloaded
+from forq_trio.model.message_batches.types import OWN_ATTRIBUTES
 from forq_trio.model.queues.settings import QueueRules, QueueSettings
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.bound_tables import check_all_unbound
@@ -116,6 +117,13 @@ class Transaction(Parts):
         if aside:
             return self.connection.rows(name_but, *bindings, str(aside), limit)
         return self.connection.rows(name, *bindings, limit)
+
+    @staticmethod
+    def attributes_of_copy(attributes: Mapping[str, str] | None) -> dict[str, str] | None:
+        """The attributes of an edited copy: it is no member of the batch of its original."""
+        if attributes is None:
+            return None
+        return {name: text for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
 
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""

@@ -13,7 +13,7 @@ from forq_trio.jobs.board import redrives_report
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.results.types import KeptResult
+from forq_trio.model.results.types import AckResult
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_broker, open_system
@@ -159,7 +159,7 @@ async def test_who_waits_for_a_message_hears_of_its_end_in_another_process(empty
                 nursery.start_soon(wait, message_id)
             first, second, _ = await b.receive("q", max_messages=3, wait_ms=0)
             await until(lambda: all(each in a._writer.announced.ended for each in sent))
-            await b.ack("q", first, result=KeptResult("done"))
+            await b.ack("q", first, result=AckResult("done"))
             await b.nack("q", second, reason="no line", final=True)
             await b.cancel("q", (await b.produce("q", "other")).id)
             await until(lambda: len(known) == 2)

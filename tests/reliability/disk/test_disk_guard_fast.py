@@ -10,7 +10,7 @@ import trio
 
 from forq_trio.jobs.disk_space import LOG_SHARE
 from forq_trio.model import limits
-from forq_trio.model.commands import Cancel, DropPages, ProduceMany, Purge
+from forq_trio.model.commands import AckWithResult, Cancel, DropPages, ProduceMany, Purge
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import MessageInFlight, StorageFull
 from forq_trio.model.limits import KIB, MIB
@@ -19,7 +19,7 @@ from forq_trio.storage.engine import EngineSettings
 from reliability.disk.faulty import FaultyDisk
 from reliability.disk.guarded import BODY, DISK, IDLE_MS, KEEP, Server, watched
 from support.actors import TrioClock, all_idle, running_writer, until
-from support.words import send
+from support.words import claim, receipts, send
 
 
 @pytest.fixture
@@ -58,6 +58,24 @@ async def test_a_queue_that_was_emptied_takes_sends_again_though_the_file_is_as_
         again = await server.fill()
         assert again >= 0.7 * stored
         assert server.low >= KEEP // 4
+        nursery.cancel_scope.cancel()
+
+
+async def test_results_leave_the_space_that_claims_and_acks_need(server) -> None:
+    """Acks of small messages stored results that were a thousand times as large, and are never refused."""
+    result = "r" * limits.RESULT_BYTES_MAX
+    small = (NewMessage("x"),) * (DISK // limits.RESULT_BYTES_MAX)
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        await server.writer.execute(ProduceMany("q", small))
+        await server.fill()
+        for _ in small:
+            held = receipts(await server.writer.execute(claim()))
+            assert await server.writer.execute(AckWithResult("q", held, result, 1_000)) == (True,)
+            server.free_bytes(server.directory)
+        assert server.reserve_bytes() == KEEP
+        assert server.low >= KEEP // 2
         nursery.cancel_scope.cancel()
 
 

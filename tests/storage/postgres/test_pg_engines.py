@@ -12,6 +12,7 @@ from psycopg import sql
 from forq_trio.model import limits
 from forq_trio.model.access.types import AccessToken, Digest, Scope
 from forq_trio.model.commands import (
+    AckWithResult,
     Claim,
     Configure,
     Nack,
@@ -327,3 +328,29 @@ def test_a_purge_of_many_is_seen_by_both(open_one):
         do(a, send())
     assert do(b, Purge("q")) == PurgeStep(3, None)
     assert do(a, claim()) == ()
+
+
+def test_where_one_has_the_history_off_results_do_not_remove_that_of_the_other(open_one, monkeypatch):
+    """Each has its own setting, and learns how many messages the other has stored, but not why."""
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 2)
+    on, off = open_one(settings=EngineSettings(history=True)), open_one()
+
+    def finish(engine) -> None:
+        do(engine, send("x"))
+        (delivery,) = do(engine, claim())
+        receipt = Receipt.parse(delivery.receipt)
+        assert do(engine, AckWithResult("q", (receipt,), "r", 1_000)) == (True,)
+
+    for _ in range(3):
+        do(on, send("x"))
+        assert do(on, ack(*do(on, claim()))) == (True,)
+    for _ in range(4):
+        finish(off)
+    assert off.snapshot().history_of("q").messages == 3 + 2
+    do(on, send("x"))
+    do(on, ack(*do(on, claim())))
+    for _ in range(4):
+        finish(off)
+    assert off.snapshot().history_of("q").messages == 3 + 2 + 1 + 2
+    run(on)
+    assert on.snapshot().history_of("q") == off.snapshot().history_of("q")

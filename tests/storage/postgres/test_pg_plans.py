@@ -81,7 +81,9 @@ EXPECTED = {
         " dead_letter redrive read_message ping keep_finished keep_with_result lease_page has_content update_message"
         " reschedule_message resize_message give_key came_at rows message_by_sequence queues_of select_ready_behind"
     ),
-    "history_pkey": "forget_finished finished_by_id load_history_ends history_ends history_lines",
+    "history_pkey": (
+        "forget_finished finished_by_id load_history_ends history_ends history_lines newest_without_result"
+    ),
     "history_queue": "oldest_finished_of_queue scanned_finished finished_below count_finished",
     "events_pkey": "first_event last_event first_event_to_keep delete_events event_range event_lines",
     "events_message": "message_events",

@@ -4,14 +4,17 @@ from contextlib import closing
 
 import pytest
 
-from forq_trio.model.commands import Produce, Purge, PurgeHistory, TrimHistory
+from forq_trio.model import limits
+from forq_trio.model.commands import AckWithResult, Claim, Produce, Purge, PurgeHistory, TrimHistory
+from forq_trio.model.limits import HOUR_MS, MIB
 from forq_trio.model.logs.history import HistoryCounts
 from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from support.actors import T0
-from support.batches import do
+from support.batches import do, looking
 
 
 def delete(engine, *contents, queue="q", now=T0):
@@ -70,3 +73,44 @@ def test_what_was_kept_stays_readable_when_it_is_off(reopened):
         delete(engine, "b")
         with closing(engine.open_reader()) as reader:
             assert reader.log_lines("history", 0, None, 10, None).lines.count(b"\n") == 1
+
+
+def result_of(engine, message_id):
+    known = looking(engine, lambda reader: reader.message_result("q", message_id))
+    return known and known.result
+
+
+def finish(engine, result, *, now=T0):
+    """Acknowledge a message with a result; its id."""
+    sent = do(engine, Produce("q", NewMessage("x")), now_ms=now)
+    (delivery,) = do(engine, Claim("q", 1, 1_000, 0), now_ms=now)
+    ack = AckWithResult("q", (Receipt.parse(delivery.receipt),), result, HOUR_MS)
+    assert do(engine, ack, now_ms=now) == (True,)
+    return sent.id
+
+
+def test_results_do_not_remove_the_history_of_another_time(reopened, monkeypatch):
+    """Each result removed 200 messages of it, however long they were to stay."""
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 3)
+    later = T0 + HOUR_MS
+    with reopened() as engine:
+        delete(engine, *"abcdef")
+        finish(engine, "of that time")
+        delete(engine, "g")
+    with reopened(history=False) as engine:
+        stored = [finish(engine, str(number), now=later) for number in range(2)]
+    with reopened(history=False) as engine:
+        stored += [finish(engine, str(number), now=later) for number in range(2, 5)]
+        assert [result_of(engine, each) for each in stored] == ["0", "1", "2", None, None]
+        assert told(engine) == ({"q": HistoryCounts(11, 11 + len("of that time") + 3)}, (1, 11))
+        do(engine, TrimHistory(T0 + 1, MIB), now_ms=later)
+        assert told(engine)[1] == (9, 11)  # retention has removed it, and left the results
+        later = [finish(engine, str(number), now=T0 + 1) for number in range(5, 7)]
+        assert [result_of(engine, each) for each in (*stored, *later)] == [
+            *[None] * 2,
+            "2",
+            None,
+            None,
+            "5",
+            "6",
+        ]

@@ -120,6 +120,7 @@ EXPECTED = {
     "ping": "SEARCH messages",
     "keep_finished": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "keep_with_result": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "newest_without_result": "SEARCH history USING INTEGER PRIMARY KEY (rowid>?)",
     "stored_message": "SEARCH messages USING INDEX messages_id (id=?)",
     "finished_from": "SEARCH history USING INDEX history_message (message_id=?)",
     "load_history": "SEARCH history USING COVERING INDEX history_queue (queue=?)",

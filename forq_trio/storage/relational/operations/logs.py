@@ -1,6 +1,7 @@
 """The two logs: copies messages that are removed for good into the history, and trims the old end of each log."""
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from forq_trio.model import limits
@@ -63,7 +64,15 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     rows = tx.query("oldest_finished", tx.history.log.first, steps * limits.HISTORY_STEP_MESSAGES + 1)
     oldest = [_Finished(*row) for row in rows]
     enabled = tx.history.log.enabled
-    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms, enabled=enabled)
+    wanted = outlived(
+        oldest,
+        command.finished_before,
+        size,
+        command.bytes_max,
+        tx.now_ms,
+        enabled=enabled,
+        beyond=len(_results_beyond(tx, oldest)),
+    )
     removed = one_step(wanted, steps)
     if removed:
         _forget(tx, removed, removed[-1].id + 1)
@@ -81,12 +90,29 @@ def purge_history(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     return PurgeStep(len(removed), up_to if len(removed) < len(oldest) else None)
 
 
-def forget_up_to(tx: Transaction, last: int) -> None:
-    """Remove the oldest finished messages, up to this id, as many as one step takes."""
-    rows = tx.query("oldest_finished", tx.history.log.first, limits.HISTORY_STEP_MESSAGES)
-    removed = one_step([each for each in (_Finished(*row) for row in rows) if each.id <= last])
+def oldest_is_result(tx: Transaction) -> bool:
+    """Whether the oldest finished message has a result, or there is none."""
+    oldest = tx.query("oldest_finished", tx.history.log.first, 1)
+    return not oldest or _Finished(*oldest[0]).kept_until is not None
+
+
+def forget_results(tx: Transaction, added: int) -> None:
+    """While the history is off and there are too many results: remove more of the oldest than were added."""
+    if tx.history.log.enabled or tx.history.results(tx.query) <= limits.RESULTS_STORED_MAX:
+        return
+    steps = 1 + added // limits.HISTORY_STEP_MESSAGES
+    rows = tx.query("oldest_finished", tx.history.log.first, steps * limits.HISTORY_STEP_MESSAGES)
+    removed = one_step(_results_beyond(tx, [_Finished(*row) for row in rows]), steps)
     if removed:
         _forget(tx, removed, removed[-1].id + 1)
+
+
+def _results_beyond(tx: Transaction, oldest: Sequence[_Finished]) -> Sequence[_Finished]:
+    """Those of the oldest finished messages that are too many results, while the history is off."""
+    if tx.history.log.enabled or tx.history.results(tx.query) <= limits.RESULTS_STORED_MAX:
+        return ()
+    last = tx.history.log.last - limits.RESULTS_STORED_MAX
+    return list(takewhile(lambda each: each.id <= last and each.kept_until is not None, oldest))
 
 
 def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:

@@ -161,7 +161,9 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
         content if command.content is None else command.content,
         priority=priority,
         ttl_ms=original.ttl_ms,
-        attributes=attributes if command.attributes is None else replaced(attributes, command.attributes),
+        attributes=tx.attributes_of_copy(
+            attributes if command.attributes is None else replaced(attributes, command.attributes)
+        ),
         group=original.group_id or None,
         max_attempts=original.max_attempts,
         dead_letter_queue=original.dead_letter_queue,

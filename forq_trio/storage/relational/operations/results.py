@@ -1,7 +1,9 @@
-"""Acks with a result: each message is kept in the history with it, also while the history is off.
+"""Acks with a result: each message is stored in the history with it, also while the history is off.
 
-While it is off, the history has no more messages than RESULTS_KEPT_MAX: each ack with a result removes the oldest ones
-beyond that. Retention bounds their bytes and their age.
+While it is off, at most RESULTS_STORED_MAX messages are there for their results: acks with results remove as many of
+the oldest as they add, and a few more while there are too many; retention removes the rest. A queue's history is
+shortened at its old end only. So where that has messages from a time when the history was on, which are not removed for
+results, further acks store none. Retention bounds the bytes and the age of all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,7 @@ from forq_trio.model.commands import AckWithResult
 from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.logs import outcome_of
-from forq_trio.storage.relational.operations.logs import forget_up_to
+from forq_trio.storage.relational.operations.logs import forget_results, oldest_is_result
 from forq_trio.storage.relational.operations.settle import each_receipt, named_by_receipts, remove_acked
 from forq_trio.storage.relational.operations.table import operation
 from forq_trio.storage.relational.row import Row
@@ -50,6 +52,11 @@ def _keep(
 ) -> None:
     """Store messages in the history with their results. given: by sequence."""
     outcome, reason = outcome_of(change, event_reason)
+    tx.endings.note(messages, outcome)
+    if not tx.history.log.enabled:
+        too_many = tx.history.results(tx.query) + len(messages) - limits.RESULTS_STORED_MAX
+        if too_many > 0 and not oldest_is_result(tx):
+            messages = messages[: max(0, len(messages) - too_many)]
     whole = [replace(each, bytes=each.bytes + len(given[each.seq].result.encode())) for each in messages]
     rows = [
         (
@@ -67,7 +74,4 @@ def _keep(
         for message, (history_id, number, total) in zip(whole, tx.history.add(whole), strict=True)
     ]
     tx.run("keep_with_result", rows)
-    tx.endings.note(messages, outcome)
-    log = tx.history.log
-    if not log.enabled and log.last - log.first >= limits.RESULTS_KEPT_MAX:
-        forget_up_to(tx, log.last - limits.RESULTS_KEPT_MAX)
+    forget_results(tx, len(messages))

@@ -12,6 +12,7 @@ of them are still in the history. A queue with nothing in the history has no ent
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from forq_trio.model import limits
 from forq_trio.model.logs.history import HistoryCounts
 from forq_trio.model.logs.types import Log
 from forq_trio.storage.relational.parts.part import Part
@@ -44,6 +45,7 @@ class HistoryLog(Part):
         self._changed: dict[
             str, QueueHistory | None
         ] = {}  # by this batch; None where nothing is kept any more
+        self._newest_without_result: int | None = None  # its id, 0 for none; None: it has to be read
 
     def committed_of(self, queue: str | None) -> HistoryCounts:
         """The history of a queue (None: of all) as of the last commit. Callable from any thread."""
@@ -76,6 +78,16 @@ class HistoryLog(Part):
         number, total, kept = found
         counts = HistoryCounts(kept.messages - 1, kept.bytes - size)
         self._changed[queue] = QueueHistory(number, total, counts) if kept.messages > 1 else None
+
+    def results(self, query: Query) -> int:
+        """How many finished messages there are for their results alone, at most. Only while the history is off."""
+        if self.log.last - self.log.first < limits.RESULTS_STORED_MAX:
+            return self.log.last - self.log.first + 1  # of those, none is too many
+        if self._newest_without_result is None:
+            # There are not many more of them than may be: of two such ranges one is enough.
+            found = query("newest_without_result", self.log.last - 2 * limits.RESULTS_STORED_MAX)
+            self._newest_without_result = found[0][0] if found else 0
+        return self.log.last - max(self._newest_without_result, self.log.first - 1)
 
     def _of(self, queue: str) -> QueueHistory | None:
         return self._changed[queue] if queue in self._changed else self.committed.get(queue)
@@ -113,4 +125,6 @@ class HistoryLog(Part):
 
     def take_over(self, shipped: Shipped) -> None:
         self._changed, log = shipped
+        if log.last != self.log.last:
+            self._newest_without_result = None  # in the other process the history may be on
         self.log = log._replace(enabled=self.log.enabled)  # each process has its own setting

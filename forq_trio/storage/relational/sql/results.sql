@@ -11,6 +11,10 @@ SELECT ?1, seq, id, queue, ?2, ?3, ?4, attempts, priority, received_at, first_re
        iif(kind IS NULL, NULL, (SELECT own_key FROM message_keys WHERE message = seq)), kind, ?8, ?9
 FROM messages WHERE seq = ?10;
 
+-- name: newest_without_result
+-- The newest finished message that is stored because the history was on. Those after it are there for their results.
+SELECT id FROM history WHERE id > ? AND kept_until IS NULL ORDER BY id DESC LIMIT 1;
+
 -- name: stored_message
 -- Where a message is that is stored, whatever its queue.
 SELECT queue, attempts, last_error, source_queue, dead_lettered_at

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Union, cast, get_args, get_origin
 from forq_trio.model import limits
 from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.messages.receipts import ReceiptResult
-from forq_trio.model.results.types import HOW, KeptResult, MessageResult
+from forq_trio.model.results.types import HOW, AckResult, MessageResult
 from forq_trio.worker.outcomes import Outcome, Settlement
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import Source
@@ -32,14 +32,14 @@ class JobFailed(Exception):
 
 
 class ResultGone(Exception):
-    """Nothing is kept of a message: its result is too old, it had none, or there was no such message"""
+    """There is no result of a message: it is no longer stored, the message had none, or there was no such message"""
 
 
-class KeepsResults(Protocol):
+class ResultSource(Protocol):
     """A `Broker` or an `AsyncForqClient`, which document the methods; not tables of an application."""
 
     async def ack(
-        self, queue: str, receipts: list[str], *, result: KeptResult | None = ...
+        self, queue: str, receipts: list[str], *, result: AckResult | None = ...
     ) -> list[ReceiptResult]: ...
 
     async def message_result(self, queue: str, message_id: str, *, wait_ms: int = ...) -> MessageResult: ...
@@ -53,16 +53,18 @@ class ResultCodec:
 
     def __init__(self, returns: Any, keep: Duration) -> None:
         self._payload = Payload(_without_outcomes(returns))
-        self._keep_ms = _kept_ms(keep)
+        self._keep_ms = _stored_ms(keep)
         self.read = self._payload.decode
 
     def settlement(self, result: object) -> Settlement:
         """The ack with this result. Raises ValueError for one that is too large, and what `Payload` raises."""
         content = self._payload.encode(result)
+        if "\0" in content:
+            raise ValueError("it has the character U+0000, which not every database can store")
         size = len(content.encode())
         if size > limits.RESULT_BYTES_MAX:
-            raise ValueError(f"it has {size:,} bytes, and at most {limits.RESULT_BYTES_MAX:,} are kept")
-        return Settlement("ack", result=KeptResult(content, self._keep_ms))
+            raise ValueError(f"it has {size:,} bytes, and at most {limits.RESULT_BYTES_MAX:,} are stored")
+        return Settlement("ack", result=AckResult(content, self._keep_ms))
 
 
 def _without_outcomes(returns: Any) -> Any:
@@ -75,24 +77,24 @@ def _without_outcomes(returns: Any) -> Any:
     return reduce(or_, results) if results else returns
 
 
-def _kept_ms(keep: Duration) -> int:
-    """How long to keep a result. Raises TypeError, and ValueError for what is no such time."""
-    kept_ms = ms_of(keep)
-    if not 1 <= kept_ms <= limits.RESULT_KEPT_MS_MAX:
+def _stored_ms(keep: Duration) -> int:
+    """How long to store a result. Raises TypeError, and ValueError for what is no such time."""
+    stored_ms = ms_of(keep)
+    if not 1 <= stored_ms <= limits.RESULT_STORED_MS_MAX:
         raise ValueError(f"1 ms to 7 d, not {keep!r}")
-    return kept_ms
+    return stored_ms
 
 
-def keeps_results(source: Source) -> bool:
+def stores_results(source: Source) -> bool:
     """Whether a source stores results: all but tables of an application."""
     return hasattr(source, "message_result")
 
 
 async def ack_with_result(
-    source: Source, queue: str, receipts: list[str], result: KeptResult
+    source: Source, queue: str, receipts: list[str], result: AckResult
 ) -> list[ReceiptResult]:
     """Acknowledge messages that share a result."""
-    return await cast("KeepsResults", source).ack(queue, receipts, result=result)
+    return await cast("ResultSource", source).ack(queue, receipts, result=result)
 
 
 def content_of(known: MessageResult) -> str:

@@ -1,4 +1,4 @@
-"""What a handler returned or raised, as what counts of it.
+"""How the exceptions in a group decide what becomes of a message.
 
 A group of exceptions, as nurseries and task groups raise them, counts as its causes. One cause counts as itself. Of
 several
