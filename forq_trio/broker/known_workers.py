@@ -51,6 +51,8 @@ class KnownWorkers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.began_at = clock.now_ms()
+        """When this process began (epoch ms): what was told to workers before, it does not know."""
         self._entries: dict[str, _Entry] = {}
         self._of_queue: dict[str, dict[str, None]] = {}
         self._of_key: Counter[str] = Counter()

@@ -21,6 +21,9 @@ from forq_trio.worker.source import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Source
 
 logger = logging.getLogger("forq_trio.worker")
 
+PAUSE_SECONDS = 1.0
+"""After an answer that names no message."""
+
 Ask = Callable[[Sequence[str], int], Awaitable[WithdrawnMessages]]
 
 
@@ -36,9 +39,8 @@ class WithdrawnWatch:
 
     async def run(self, source: Source) -> None:
         """Ask until cancelled, or until it is clear that the source never answers."""
-        ask: Ask | None = getattr(
-            source, "withdrawn", None
-        )  # one that is a stand-in may make it when it is asked
+        # getattr, because a source in a test may have it by __getattr__
+        ask: Ask | None = getattr(source, "withdrawn", None)
         pause = PAUSE_SECONDS_MIN
         while ask is not None:
             await self._until_held()
@@ -55,6 +57,8 @@ class WithdrawnWatch:
                 self._after = max(self._after, answer.position)
                 for each in answer.messages:
                     self._tell(each)
+                if answer.messages and not any(each.message_id for each in answer.messages):
+                    await anyio.sleep(PAUSE_SECONDS)  # all leases are extended: not more often than this
 
     async def _until_held(self) -> None:
         """Wait until a message is in process; if none was, what happened since its delivery counts."""
@@ -77,7 +81,7 @@ class WithdrawnWatch:
         if withdrawn.message_id is None:
             leases.extend_now()
         else:
-            leases.remove(withdrawn.message_id, withdrawn.why, withdrawn.reason)
+            leases.remove(withdrawn.message_id, withdrawn.how, withdrawn.reason)
 
 
 def _has_jobs(leases: JobLeases) -> bool:

@@ -185,6 +185,16 @@ def test_what_nobody_has_any_more_is_not(engine) -> None:
     assert withdrawn(engine) == []
 
 
+def test_while_a_consumer_has_it_it_neither_expires_nor_is_evicted(engine) -> None:
+    configure(engine, max_messages=1, overflow="evict")
+    held = send(engine, "held", ttl_ms=10)
+    receive_one(engine, lease_ms=1_000)
+    send(engine, "next", now=T0 + 20)
+    send(engine, "last", now=T0 + 20)
+    assert look(engine, held.id).status == "processing"
+    assert withdrawn(engine) == []
+
+
 def test_each_batch_has_a_position_of_its_own_also_if_the_clock_is_set_back(engine) -> None:
     for now in (T0 + 5, T0 + 5, T0):
         sent = [send(engine, now=T0), send(engine, now=T0)]
