@@ -39,7 +39,9 @@ BY_ID = {
         lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
         (
             click.option("--running", is_flag=True, help="Also cancel messages that a consumer has."),
-            click.option("--reason", default="", help="With --running: what the handler finds in job.removal_reason."),
+            click.option(
+                "--reason", default="", help="With --running: what the handler finds in job.removal_reason."
+            ),
         ),
     )
 }

@@ -39,8 +39,7 @@ class WithdrawnWatch:
 
     async def run(self, source: Source) -> None:
         """Ask until cancelled, or until it is clear that the source never answers."""
-        # getattr, because a source in a test may have it by __getattr__
-        ask: Ask | None = getattr(source, "withdrawn", None)
+        ask: Ask | None = getattr(source, "withdrawn", None)  # a source in a test may have it by __getattr__
         pause = PAUSE_SECONDS_MIN
         while ask is not None:
             await self._until_held()

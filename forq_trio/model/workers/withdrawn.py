@@ -74,7 +74,9 @@ class Withdrawals(Struct, frozen=True):
 
     entries: tuple[Withdrawal, ...] = ()  # oldest first, at most WITHDRAWALS_KEPT_MAX
     last: int = 0  # the position of the newest; 0 before the first
-    dropped: int = 0  # the position of the newest that is no longer among them, whatever its queue; 0 for none
+    dropped: int = (
+        0  # the position of the newest that is no longer among them, whatever its queue; 0 for none
+    )
     dropped_in: Mapping[str, int] = {}  # the same for queues of which later ones were dropped
 
     @classmethod

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -12,12 +12,10 @@ import trio
 from forq_trio.jobs.board import redrives_report
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
-from forq_trio.model.commands import Ping
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.results.types import KeptResult
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
-from forq_trio.storage.postgres import engine as pg_engine
 from forq_trio.system import System, open_broker, open_system
 from support.actors import until
 from support.processes import WAIT_SECONDS_MAX
@@ -168,32 +166,3 @@ async def test_who_waits_for_a_message_hears_of_its_end_in_another_process(empty
             nursery.cancel_scope.cancel()
         assert (known[sent[0]].state, known[sent[0]].result) == ("acked", "done")
         assert (known[sent[1]].state, known[sent[1]].last_error) == ("dead", "no line")
-
-
-@pytest.mark.tier2
-async def test_who_waits_at_a_process_that_misses_batches_learns_what_happened_in_them(
-    empty_tables, monkeypatch
-):
-    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", WAIT_SECONDS_MAX)  # so that only the notice tells
-    monkeypatch.setattr(pg_engine, "BATCHES_READ_MAX", 2)  # each further one of another process is too many
-    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:
-        told: dict[str, object] = {}
-
-        async def wait(name: str, call: Callable[[], Awaitable[object]]) -> None:
-            told[name] = await call()
-
-        with trio.fail_after(WAIT_SECONDS_MAX):
-            await until(lambda: all(each.known_processes.all() for each in (a, b)))
-            ends, goes = (await b.produce("q", "x")).id, (await b.produce("q", "y")).id
-            first, _ = await b.receive("q", max_messages=2, wait_ms=0)
-            await a._writer.execute(Ping())
-            after = a._writer.snapshot().withdrawn.last
-            nursery.start_soon(wait, "result", lambda: a.message_result("q", ends, wait_ms=30_000))
-            nursery.start_soon(wait, "withdrawn", lambda: a.withdrawn(["q"], after))
-            announced = a._writer.announced
-            await until(lambda: ends in announced.ended and "q" in announced.withdrawn)
-            await b.ack("q", first, result=KeptResult("done"))
-            await b.cancel("q", goes, running=True)
-            await until(lambda: len(told) == 2)
-        assert told["result"].result == "done"
-        assert [(each.queue, each.message_id) for each in told["withdrawn"].messages] == [("q", None)]

@@ -56,6 +56,9 @@ async def test_a_token_hears_of_withdrawn_messages_in_its_queues(api: Api, token
     holder = await tokens.holder(Scope.CONSUME, queues="a*")
     assert (await holder.ask("POST", path, both))[0] == 403
     status, answer = await holder.ask("POST", path, b'{"queues": ["a1"], "after": %d}' % after)
-    assert (status, [(each["queue"], each["how"]) for each in answer["messages"]]) == (200, [("a1", "deleted")])
+    assert (status, [(each["queue"], each["how"]) for each in answer["messages"]]) == (
+        200,
+        [("a1", "deleted")],
+    )
     browser = await tokens.holder(Scope.BROWSE, queues="*")
     assert (await browser.ask("POST", path, both))[0] == 403

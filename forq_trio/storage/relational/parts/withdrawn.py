@@ -1,7 +1,7 @@
 """The messages that were withdrawn: removed while a consumer had them, and not by that consumer.
 
-Their positions grow in the order of the batches, whichever process runs them: each is later than the times of all batches
-before it. So a process that has missed batches knows a position before which it knows nothing.
+Their positions grow in the order of the batches, whichever process runs them: each is later than the times of all
+batches before it. So a process that has missed batches has a position up to which it knows nothing.
 """
 
 from collections.abc import Sequence
