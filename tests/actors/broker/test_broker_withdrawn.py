@@ -11,6 +11,7 @@ from forq_trio.model.access.types import Key
 from forq_trio.model.budget import Budget
 from forq_trio.model.workers.withdrawn import WithdrawnMessage, WithdrawnMessages
 from support.actors import T0, TrioClock, all_idle
+from support.forq_api import SetClock
 
 MINE = Key("t", "m*")
 
@@ -123,3 +124,14 @@ async def test_a_wait_that_ends_with_nothing_goes_on_later(broker, nursery, mock
     mock_clock.jump(10)
     await all_idle()
     assert waiting.answer == WithdrawnMessages([], T0 + 20_000)
+
+
+async def test_a_clock_that_is_set_back_makes_nobody_miss_any() -> None:
+    clock = SetClock()
+    async with open_broker("memory:", clock=clock) as broker:
+        clock.ms -= 3_600_000
+        after = clock.ms - 1
+        assert await broker.withdrawn(["q"], after, wait_ms=0) == WithdrawnMessages([], after)
+        named = await withdraw(broker, "q")
+        answer = await broker.withdrawn(["q"], after)
+        assert [each.message_id for each in answer.messages] == [named]
