@@ -1,6 +1,6 @@
 """The application without a server: python -m pytest examples/orders"""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from forq_trio.worker import WorkerTest
 
 
 @asynccontextmanager
-async def small_bank() -> AsyncIterator[Bank]:
+async def small_bank() -> AsyncGenerator[Bank, None]:
     yield Bank(amount_max=10)
 
 

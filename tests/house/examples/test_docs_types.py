@@ -1,4 +1,5 @@
-"""The programs of the documents are right in the eyes of type checkers, as their readers run them: both strict.
+"""The programs of the documents, and the examples, are right in the eyes of type checkers, as their readers run them:
+both strict.
 
 They see the package as one that is installed: only what it says of its types counts, not how it is written.
 """
@@ -193,10 +194,13 @@ def wrong_lines() -> set[int]:
 
 
 def programs() -> Iterator[tuple[str, str]]:
-    """The programs of the documents: the file for each, and its text. What imports nothing is a part of one.
+    """The programs of the documents, and the examples: the file for each, and its text. What imports nothing is a part.
 
     Those that are several files import each other, so each page has a folder for them.
     """
+    examples = ROOT / "examples"
+    for path in examples.rglob("*.py"):
+        yield str(path.relative_to(examples)), path.read_text(encoding="utf-8")
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for number, program in enumerate(PROGRAM.findall(page.read_text(encoding="utf-8")), 1):
             if IMPORTS.search(program):
