@@ -45,7 +45,7 @@ async def handle(broker: Broker, name: str, delivery: Delivery, handled: list[st
 
 async def look_at_failures(broker: Broker) -> list[str]:
     """Take what failed out of the dead-letter queue."""
-    failed = []
+    failed: list[str] = []
     while deliveries := await broker.receive("orders-dlq", wait_ms=500):
         for delivery in deliveries:
             message = await broker.message("orders-dlq", delivery.id)

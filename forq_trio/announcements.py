@@ -3,7 +3,7 @@
 import trio
 
 from forq_trio.storage.engine import BatchResult, Elsewhere, Snapshot
-from forq_trio.watches import ALL_QUEUES, EndingWatches, Watches
+from forq_trio.watches import ALL_QUEUES, EndingWatches, QueueSetWatches, Watches
 
 
 class Announcements:
@@ -12,7 +12,7 @@ class Announcements:
     def __init__(self) -> None:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
-        self.withdrawn = Watches()  # wakes tasks when messages are removed while a consumer has them
+        self.withdrawn = QueueSetWatches()  # wakes tasks when messages are removed while a consumer has them
         self._withdrawn_at = 0  # the position of the last one that was announced
         self.ended = EndingWatches()  # wakes tasks when their message has ended
         self.moved = trio.Event()
@@ -28,10 +28,14 @@ class Announcements:
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
             self.ended.tell(done.ended)
         self.token_changes += sum(each.tokens for each in result.elsewhere)
+        if any(each.reread for each in result.elsewhere):
+            self.ended.notify_all()
         latest = snapshot.withdrawn
-        if latest.last > self._withdrawn_at:
-            self.withdrawn.notify([*latest.queues_after(self._withdrawn_at), ALL_QUEUES])
-            self._withdrawn_at = latest.last
+        if latest.dropped > self._withdrawn_at:
+            self.withdrawn.notify_all()
+        elif latest.last > self._withdrawn_at:
+            self.withdrawn.notify(latest.queues_after(self._withdrawn_at))
+        self._withdrawn_at = latest.last
 
     def announce_moves(self) -> None:
         """Wake the tasks that wait for published messages: some moved into their queues."""

@@ -1,11 +1,11 @@
 """Watches: tasks that wait until messages of a queue become ready, until lifecycle events of a queue (or of any) are
-stored, or until a message has ended. A watch claims nothing.
+stored, until something happens in one of several queues, or until a message has ended. A watch claims nothing.
 
 However many tasks watch a queue, only WATCHERS_AWAKE_MAX of them are awake at once. Each reads, or sends the writer a
 command, and wakes the next one when it waits again or leaves. Thousands that woke together would delay everybody else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import trio
@@ -117,6 +117,11 @@ class Watches:
             if queue is not None:
                 queue.happened()
 
+    def notify_all(self) -> None:
+        """Wake all watching tasks."""
+        for queue in self._by_queue.values():
+            queue.happened()
+
     async def wait_closed(self) -> None:
         """Wait until `close`."""
         await self._closing.wait()
@@ -128,6 +133,33 @@ class Watches:
             queue.changes += 1
             queue.awake += len(queue.line)
             queue.line.unpark_all()
+
+
+class QueueSetWatches(Watches):
+    """The tasks that wait until something happens in one of several queues; for the same ones they share a watch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sets: dict[str, set[str]] = {}  # by queue, the names of the watches for it among others
+
+    @contextmanager
+    def on_any(self, queues: Collection[str]) -> Iterator[Watcher]:
+        """Watch these queues while the body runs."""
+        name = "\n".join(sorted(queues))
+        for queue in queues:
+            self._sets.setdefault(queue, set()).add(name)
+        try:
+            with self.on(name) as watcher:
+                yield watcher
+        finally:
+            if name not in self:
+                for queue in queues:
+                    self._sets[queue].discard(name)
+                    if not self._sets[queue]:
+                        del self._sets[queue]
+
+    def notify(self, queues: Iterable[str]) -> None:
+        super().notify({name for queue in queues for name in self._sets.get(queue, ())})
 
 
 class EndingWatches(Watches):

@@ -18,7 +18,7 @@ from database import database
 from reports import Report, report
 from workers import URL, Order, pay
 
-from forq_trio import ForqClient, ForqError
+from forq_trio import ForqClient, ForqError, MessageInfo, QueueNotFound
 from forq_trio.worker import JobFailed
 
 FAILED = ("orders-dlq", "shipping-dlq")
@@ -66,13 +66,20 @@ class Shop(BaseHTTPRequestHandler):
         except (ForqError, JobFailed, TimeoutError) as error:
             self._answer(503, escape(str(error)))
 
+    def _dead_letters(self, queue: str) -> list[MessageInfo]:
+        """What failed; nothing before the first failure, which makes the queue."""
+        try:
+            return self.client.search_dead_letters(queue).messages
+        except QueueNotFound:
+            return []
+
     def _page(self) -> None:
         with closing(database()) as connection:
             done = connection.execute("SELECT step, number, amount FROM done ORDER BY rowid").fetchall()
         failed = [
             f"{queue} {message.content}: {message.last_error}"
             for queue in FAILED
-            for message in self.client.search_dead_letters(queue).messages
+            for message in self._dead_letters(queue)
         ]
         lines = [" ".join(map(str, row)) for row in done]
         ordered = urlsplit(self.path).query  # behind an order: the id of its message

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Bank:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Bank]:
+async def opened() -> AsyncGenerator[Bank, None]:
     """What handlers share: a real program would connect here, and close behind the yield."""
     yield Bank()
 

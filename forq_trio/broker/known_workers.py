@@ -51,6 +51,7 @@ class KnownWorkers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._began_at = clock.now_ms()
         self._entries: dict[str, _Entry] = {}
         self._of_queue: dict[str, dict[str, None]] = {}
         self._of_key: Counter[str] = Counter()
@@ -58,6 +59,12 @@ class KnownWorkers:
         self._swept_at = 0
         self.polls = Budget(limits.WORKERS_MAX)
         """The waits for withdrawn messages, one of each worker."""
+
+    @property
+    def began_at(self) -> int:
+        """When this process began (epoch ms; now, if the clock was set back): it does not know what was before."""
+        self._began_at = min(self._began_at, self._clock.now_ms())
+        return self._began_at
 
     @property
     def count(self) -> int:

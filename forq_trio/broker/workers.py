@@ -1,6 +1,6 @@
 """Reports of workers and server processes. A part of `Broker`; what is known about them is only in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import trio
 
@@ -14,7 +14,6 @@ from forq_trio.model.server.processes import ProcessInfo
 from forq_trio.model.workers.methods import WorkerMethods
 from forq_trio.model.workers.types import WorkerInfo, WorkerReport
 from forq_trio.model.workers.withdrawn import WithdrawnMessages
-from forq_trio.watches import ALL_QUEUES
 
 
 class WorkerCalls(WorkerMethods, BrokerBase):
@@ -39,23 +38,27 @@ class WorkerCalls(WorkerMethods, BrokerBase):
         _check_covers(key, queues)
         check_range("after", after, 0, limits.WORKER_TIME_MS_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
-        found = self._writer.snapshot().withdrawn.answer(names, after)
+        found = self._withdrawn_since(after, names)
         if found.messages or not wait_ms:
             return found
         watches = self._writer.announced.withdrawn
-        watched = queues[0] if len(names) == 1 else ALL_QUEUES
         with (
             self.known_workers.polls.one_used(),
             trio.move_on_after(wait_ms / 1_000),
-            watches.on(watched) as watcher,
+            watches.on_any(names) as watcher,
         ):
             while not (found.messages or watches.closed):
                 await watcher.wait()
                 watcher.mark()
-                found = self._writer.snapshot().withdrawn.answer(names, after)
-        if watches.closed and not found.messages:
+                found = self._withdrawn_since(found.position, names)
+        if found.messages:
+            return found
+        if watches.closed:
             raise Stopping
-        return found
+        return self._withdrawn_since(found.position, names)  # with a later position
+
+    def _withdrawn_since(self, after: int, queues: Collection[str]) -> WithdrawnMessages:
+        return self._writer.snapshot().withdrawn.answer(queues, after, self.known_workers.began_at)
 
     async def workers(self, queue: str | None = None, *, key: Key = SECRET) -> list[WorkerInfo]:
         await trio.lowlevel.checkpoint()

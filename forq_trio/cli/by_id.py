@@ -38,8 +38,10 @@ BY_ID = {
         "cancelled",
         lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
         (
-            click.option("--running", is_flag=True, help="Also messages in process."),
-            click.option("--reason", default="", help="What the handler is told then."),
+            click.option("--running", is_flag=True, help="Also cancel messages that a consumer has."),
+            click.option(
+                "--reason", default="", help="With --running: what the handler finds in job.removal_reason."
+            ),
         ),
     )
 }

@@ -160,6 +160,9 @@ class Elsewhere(Struct, gc=False):
     logged: Set[str]
     tokens: bool  # they changed access tokens
     ended: dict[str, Ending] = {}  # as in BatchResult
+    reread: bool = (
+        False  # this process has missed some, and read all tables again: anything may have happened
+    )
 
 
 class OutcomeLost(Exception):

@@ -6,7 +6,19 @@ import typing
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from types import CodeType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    overload,
+)
 
 from msgspec import Struct
 
@@ -27,7 +39,7 @@ from forq_trio.worker.source import Source
 
 PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 OnUnreadable = Literal["dead", "retry"]
 Pool = Literal["process"]
@@ -371,6 +383,42 @@ class Handler(Generic[PayloadT, P, R]):
             return typing.get_type_hints(stub, globalns=own, include_extras=True)[name]
         except Exception as error:
             raise self.refuse(f"the annotation {annotation!r} cannot be read: {error}") from None
+
+
+class BatchHandler(Handler[PayloadT, P, R]):
+    """A handler with `batch`: a message has its own member of the list that a call returns, as type checkers know."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        async def result(
+            self: "BatchHandler[PayloadT, P, Coroutine[Any, Any, list[T]]]",
+            sent: Sent | str,
+            *,
+            timeout: Duration = ...,
+        ) -> T: ...
+
+        @overload
+        async def result(
+            self: "BatchHandler[PayloadT, P, list[T]]", sent: Sent | str, *, timeout: Duration = ...
+        ) -> T: ...
+
+        async def result(self, sent: Sent | str, *, timeout: Duration = ...) -> Any: ...
+
+        @overload
+        def result_blocking(
+            self: "BatchHandler[PayloadT, P, Coroutine[Any, Any, list[T]]]",
+            sent: Sent | str,
+            *,
+            timeout: Duration = ...,
+        ) -> T: ...
+
+        @overload
+        def result_blocking(
+            self: "BatchHandler[PayloadT, P, list[T]]", sent: Sent | str, *, timeout: Duration = ...
+        ) -> T: ...
+
+        def result_blocking(self, sent: Sent | str, *, timeout: Duration = ...) -> Any: ...
 
 
 def _id_of(sent: Sent | str) -> str:

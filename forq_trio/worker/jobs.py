@@ -147,9 +147,9 @@ class Job(Generic[StateT]):
 
     @property
     def removed(self) -> str | None:
-        """How somebody else removed the message: "cancelled", "deleted", "expired" or "discarded"; None: nobody did.
+        """How somebody else removed the message: "cancelled", or "deleted" (also by a purge or a drop of its key).
 
-        The lease is lost then. None, too, if the worker was not told, but learned that the lease is lost.
+        The lease is lost then. None: nobody did, or the worker was not told, but learned that the lease is lost.
         """
         return self.lease.removed
 

@@ -42,7 +42,8 @@ INTERRUPTED = object()
 
 
 class QueueStats(Struct):
-    """Counts of a queue's messages by outcome, since the worker started. lost: their lease ended too early."""
+    """Counts of a queue's messages by outcome, since the worker started. lost: their lease ended, or somebody removed
+    them, while a handler had them."""
 
     handled: int = 0
     failed: int = 0

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
 import anyio
@@ -39,16 +39,22 @@ _REQUEST_BYTES_MAX = PRODUCE_BATCH_BYTES_MAX // 4
 """Of a request that adds members; their JSON may be longer than they are."""
 
 
-class QueueOfHandler(Protocol):
-    """A handler, of which only its queue is needed here."""
+PayloadT = TypeVar("PayloadT")
+PayloadT_contra = TypeVar("PayloadT_contra", contravariant=True)
+
+
+class QueueOfHandler(Protocol[PayloadT_contra]):
+    """A handler, of which only its queue is needed here, and by type checkers what it takes."""
 
     @property
     def queue(self) -> str: ...
 
+    def later_blocking(self, payload: PayloadT_contra) -> object: ...
 
-Target: TypeAlias = str | QueueOfHandler
+
+Target: TypeAlias = str | QueueOfHandler[PayloadT]
 """Where a message goes: a queue, or a handler."""
-Step: TypeAlias = tuple[Target, Any]
+Step: TypeAlias = tuple[Target[Any], Any]
 """A handler or a queue, and the payload of its message."""
 
 
@@ -93,7 +99,9 @@ class BatchSender:
     def __repr__(self) -> str:
         return f"<BatchSender {self.id}>"
 
-    async def add(self, to: Target, payload: Any, **options: Unpack[MemberOptions]) -> Produced:
+    async def add(
+        self, to: Target[PayloadT], payload: PayloadT, **options: Unpack[MemberOptions]
+    ) -> Produced:
         """Send a message that is a member of the batch; returns once it is durable.
 
         to: a handler, or the name of a queue. options: as for `Worker.send`, but without a key. Raises
@@ -103,7 +111,7 @@ class BatchSender:
         return produced
 
     async def add_many(
-        self, to: Target, payloads: Sequence[Any], **options: Unpack[MemberOptions]
+        self, to: Target[PayloadT], payloads: Sequence[PayloadT], **options: Unpack[MemberOptions]
     ) -> list[Produced]:
         """Send messages that are members of the batch, in as few requests as possible. Raises like `add`.
 
@@ -122,7 +130,9 @@ class BatchSender:
                 produced.append(result)
         return produced
 
-    def add_blocking(self, to: Target, payload: Any, **options: Unpack[MemberOptions]) -> Produced:
+    def add_blocking(
+        self, to: Target[PayloadT], payload: PayloadT, **options: Unpack[MemberOptions]
+    ) -> Produced:
         """`add` from a thread: in a handler that is a plain `def`."""
         added: Produced = self._sender.from_thread(partial(self.add, to, payload, **options))
         return added
@@ -147,9 +157,9 @@ class BatchOpener:
     def batch(
         self,
         *,
-        then: Target | None = None,
-        payload: Any = None,
-        on_dead: Target | None = None,
+        then: Target[PayloadT] | None = None,
+        payload: PayloadT | None = None,
+        on_dead: Target[PayloadT] | None = None,
         needs: Literal["ended", "done"] = "ended",
         expires: Duration | None = None,
         outer: BatchSender | str | None = None,
@@ -190,9 +200,9 @@ class BatchOpener:
 async def _opened(
     sender: MessageSender,
     *,
-    then: Target | None,
+    then: Target[Any] | None,
     payload: Any,
-    on_dead: Target | None,
+    on_dead: Target[Any] | None,
     needs: Literal["ended", "done"],
     expires: Duration | None,
     outer: BatchSender | str | None,
@@ -294,11 +304,11 @@ def _expires_ms(given: Duration | None) -> int:
     return MESSAGE_BATCH_EXPIRES_MS_DEFAULT if given is None else duration_ms("expires", given)
 
 
-def _queue_of(to: Target) -> str:
+def _queue_of(to: Target[Any]) -> str:
     return to if isinstance(to, str) else to.queue
 
 
-def _sent(sender: MessageSender, to: Target | None, payload: Any) -> BatchMessage | None:
+def _sent(sender: MessageSender, to: Target[Any] | None, payload: Any) -> BatchMessage | None:
     """The message that a batch sends to a handler or a queue; None for none."""
     if to is None:
         return None

@@ -8,6 +8,7 @@ from forq_trio.model.durations import Duration
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages.where import Wanted
 from forq_trio.worker.handlers import (
+    BatchHandler,
     Handler,
     HandlerOptions,
     Middleware,
@@ -46,7 +47,8 @@ class Router:
     def on(
         self, queue: str, *, batch: int, **options: Unpack[OnOptions]
     ) -> Callable[
-        [Callable[Concatenate[list[PayloadT], P], R]], Handler[PayloadT, Concatenate[list[PayloadT], P], R]
+        [Callable[Concatenate[list[PayloadT], P], R]],
+        BatchHandler[PayloadT, Concatenate[list[PayloadT], P], R],
     ]: ...
 
     def on(
@@ -103,9 +105,8 @@ class Router:
         )
 
         def register(function: Callable[..., Any]) -> Handler[Any, ..., Any]:
-            handler: Handler[Any, ..., Any] = Handler(
-                function, queue, options, self._sends(), self.check_queue
-            )
+            kind: type[Handler[Any, ..., Any]] = Handler if batch is None else BatchHandler
+            handler = kind(function, queue, options, self._sends(), self.check_queue)
             if self._included:
                 raise handler.refuse("its router is included already: include it below its handlers")
             self._check_free(queue, handler)

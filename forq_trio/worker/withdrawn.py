@@ -21,6 +21,9 @@ from forq_trio.worker.source import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Source
 
 logger = logging.getLogger("forq_trio.worker")
 
+PAUSE_SECONDS = 1.0
+"""After an answer that names no message."""
+
 Ask = Callable[[Sequence[str], int], Awaitable[WithdrawnMessages]]
 
 
@@ -53,6 +56,8 @@ class WithdrawnWatch:
                 self._after = max(self._after, answer.position)
                 for each in answer.messages:
                     self._tell(each)
+                if answer.messages and not any(each.message_id for each in answer.messages):
+                    await anyio.sleep(PAUSE_SECONDS)  # all leases are extended: not more often than this
 
     async def _until_held(self) -> None:
         """Wait until a message is in process; if none was, what happened since its delivery counts."""
@@ -75,7 +80,7 @@ class WithdrawnWatch:
         if withdrawn.message_id is None:
             leases.extend_now()
         else:
-            leases.remove(withdrawn.message_id, withdrawn.why, withdrawn.reason)
+            leases.remove(withdrawn.message_id, withdrawn.how, withdrawn.reason)
 
 
 def _has_jobs(leases: JobLeases) -> bool:

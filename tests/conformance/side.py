@@ -144,7 +144,7 @@ class Side:
         durations = {key: sorted(values) for key, values in result.durations.items()}
         changes = (result.woken, durations, dict(result.moved_in))
         rest = (result.failed_queued, *changes, self.new_events(), runs_of(result), self.new_withdrawals())
-        said = (outcomes, served, result.events, *rest)
+        said = (outcomes, served, result.events, *rest, self._endings(result))
         return said, result.next_due_ms
 
     def execute(
@@ -155,8 +155,10 @@ class Side:
         *,
         shared: bool,
     ) -> BatchResult:
-        """Execute and commit commands of this side."""
-        result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=shared))
+        """Execute and commit commands of this side. Every third number of them comes while somebody waits for ends."""
+        ends_awaited = len(translated) % 3 == 0
+        batch = Batch(translated, now_ms, receivers, shared=shared, ends_awaited=ends_awaited)
+        result = self.engine.execute_batch(batch)
         self.engine.commit()
         for done in result.own_work:
             if done.sequence is not None:
@@ -190,8 +192,16 @@ class Side:
         latest = self.engine.snapshot().withdrawn
         new = latest.after(self.withdrawals_read)
         self.withdrawals_read = latest.last
-        sequences = {message_id: sequence for sequence, message_id in self.ids.items()}
-        return sorted((each.queue, sequences[each.message_id], each.why) for each in new)
+        sequences = self._sequences()
+        return sorted((each.queue, sequences[each.message_id], each.how) for each in new)
+
+    def _endings(self, result: BatchResult) -> dict[int, str]:
+        """How messages ended in this batch, by their sequence numbers."""
+        sequences = self._sequences() if result.ended else {}
+        return {sequences[message_id]: ending for message_id, ending in result.ended.items()}
+
+    def _sequences(self) -> dict[str, int]:
+        return {message_id: sequence for sequence, message_id in self.ids.items()}
 
     def _learn_ids(self, outcome: Any) -> None:
         match outcome:

@@ -21,6 +21,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.setting_values import Overflow
 from forq_trio.storage.engine import CLEANED_UP, EngineSettings, Event
 from support.batches import read_events
 
@@ -182,6 +183,17 @@ def test_what_nobody_has_any_more_is_not(engine) -> None:
     run(engine, now=T0 + 10)
     assert cancel(engine, sent.id, now=T0 + 11) is None
     assert do(engine, Delete("q", (send(engine, now=T0 + 11).id,)), T0 + 12) == (True,)
+    assert withdrawn(engine) == []
+
+
+def test_while_a_consumer_has_it_it_neither_expires_nor_is_evicted(engine) -> None:
+    configure(engine, max_messages=2, overflow=Overflow.DROP_OLDEST)
+    held = send(engine, "held", ttl_ms=10)
+    receive_one(engine, lease_ms=1_000)
+    evicted = send(engine, "evicted", now=T0 + 20)
+    send(engine, "last", now=T0 + 20)
+    assert look(engine, held.id).status == "processing"
+    assert look(engine, evicted.id) is None
     assert withdrawn(engine) == []
 
 

@@ -21,11 +21,11 @@ from forq_trio.model.commands import (
     Resubmit,
     SettleLease,
 )
-from forq_trio.model.consumers.types import Settling
+from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import MessageInFlight
 from forq_trio.model.messages.types import QueueCounts, Receipt, Status
-from forq_trio.storage.engine import DEFERRED
+from forq_trio.storage.engine import DEFERRED, Batch
 from support.batches import looking
 
 from .engines import on_sql
@@ -62,6 +62,16 @@ def settle(engine, number=1, how=ACKNOWLEDGE, now=T0 + 200):
     while (consumer := do(engine, step, now)).open is not None:
         pass
     return consumer
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_that_they_ended_is_told_where_somebody_waits_for_it(engine, sent, awaited):
+    ended = {}
+    while engine.snapshot().consumers[consumer_key("q", "k")].open is not None:
+        step = SettleLease("q", "k", 1, 1, ACKNOWLEDGE)
+        ended |= engine.execute_batch(Batch((step,), T0 + 200, ends_awaited=awaited)).ended
+        engine.commit()
+    assert ended == ({each.id: "acked" for each in sent[:5]} if awaited else {})
 
 
 def contents(messages) -> list[str]:

@@ -12,7 +12,7 @@ from .words import SECOND
 
 
 def named(answer) -> list[tuple[str, str | None, str | None]]:
-    return [(each.queue, each.message_id, each.why) for each in answer.messages]
+    return [(each.queue, each.message_id, each.how) for each in answer.messages]
 
 
 class Waiting:
@@ -85,13 +85,13 @@ async def test_what_is_wrong_is_refused(face) -> None:
         ([f"q{number}" for number in range(65)], 0, 0, OutOfRange),
         (["no such/name"], 0, 0, InvalidQueueName),
         (["q"], -1, 0, OutOfRange),
-        (["q"], 0, 30_001, OutOfRange),
+        (["q"], T0, 30_001, OutOfRange),
     ):
         with pytest.raises(error):
             await face.methods.withdrawn(queues, after, wait_ms=wait_ms)
     with pytest.raises(TypeError, match="list of texts"):
         await face.methods.withdrawn("q", 0)
-    assert (await face.methods.withdrawn(["q"], 0, wait_ms=0)).messages == []
+    assert (await face.methods.withdrawn(["q"], T0, wait_ms=0)).messages == []
 
 
 async def test_a_reason_has_a_bound(face) -> None:

@@ -249,8 +249,8 @@ class Transaction:
         """Remove a message for good. with_waiting: also the offer that waits behind it."""
         if row.status is Status.PROCESSING and event_reason != DISCARDED_BY_CONSUMER:
             position = self.state.withdrawn.next_position(self.now_ms)
-            why: Any = outcome_of(engine.CLEANED_UP, event_reason)[0]
-            self.withdrawn.append(Withdrawal(position, row.queue, row.id, why))
+            how: Any = outcome_of(engine.CLEANED_UP, event_reason)[0]
+            self.withdrawn.append(Withdrawal(position, row.queue, row.id, how))
         self.transition(engine.CLEANED_UP, row, None, event_reason)
         if not with_waiting:
             self.let_go_on(row)

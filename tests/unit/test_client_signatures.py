@@ -10,6 +10,7 @@ import msgspec
 
 from forq_trio import AsyncForqClient
 from forq_trio.model.endpoint import Endpoint
+from forq_trio.model.message_batches.types import NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.receipts import ReceiptResult, ReceiptResults
 from forq_trio.model.schedules.types import NewSchedule, Timing
@@ -52,6 +53,7 @@ OTHER_PARAMETERS = {
         "the members of a filter; history ids are no sequences",
     ),
     "search_history": ({*_MEMBERS_OF_FILTERS, "outcome"}, {"wanted"}, "the members of a filter"),
+    "open_batch": (set(NewMessageBatch.__struct_fields__), {"batch"}, "the members of a new batch"),
     "next_runs": (set(Timing.__struct_fields__), {"timing"}, "the members of a timing"),
     "report_worker": ({*WorkerState.__struct_fields__, "worker_id"}, {"report"}, "the members of a report"),
     "save_schedule": (set(NewSchedule.__struct_fields__), {"schedule"}, "the members of a schedule"),

@@ -15,6 +15,7 @@ import trio
 
 from forq_trio import AsyncForqClient, ForqClient, UnknownPath, open_broker
 from forq_trio.model import limits
+from forq_trio.model.workers.withdrawn import WithdrawnMessage, WithdrawnMessages
 from forq_trio.worker import Job, LeaseLost, Worker, WorkerTest
 from support.actors import all_idle
 from support.in_process import in_process_server
@@ -189,7 +190,7 @@ class OlderServer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    async def withdrawn(self, *_: Any) -> None:
+    async def withdrawn(self, queues: list[str], after: int) -> Any:
         self.asked += 1
         raise UnknownPath
 
@@ -208,6 +209,33 @@ async def test_where_the_server_cannot_say_it_the_heartbeat_does(face, nursery) 
     await face.advance(10_000)
     await until(lost(app, 1))
     assert (held.cancelled, job.removed, source.asked) == (["a"], None, 1)
+    app.stop()
+
+
+class VagueServer(OlderServer):
+    """A source that always says that any message may be removed."""
+
+    async def withdrawn(self, queues: list[str], after: int) -> WithdrawnMessages:
+        self.asked += 1
+        if self.asked > 9:  # far too often: the test fails
+            await trio.sleep_forever()
+        return WithdrawnMessages([WithdrawnMessage(queue, None, None) for queue in queues], after + 1)
+
+
+async def test_it_does_not_extend_all_leases_again_and_again_because_of_answers_without_ids(
+    face, nursery
+) -> None:
+    source: Any = VagueServer(face.methods)
+    app, held = Worker(source), Held()
+    app.on("q", lease=30, concurrency=1)(held)
+    await app.send("q", "a")
+    nursery.start_soon(app.serve)
+    await held.begun.wait()
+    await all_idle()
+    assert source.asked == 1
+    await face.advance(1_000)
+    await until(lambda: source.asked == 2)
+    held.gate.set()
     app.stop()
 
 

@@ -55,11 +55,12 @@ LIST_WITHDRAWN = Endpoint(
     name="listWithdrawn",
     tag=_TAG,
     summary="Wait for messages that were removed while a consumer had them",
-    description="Cancelled, deleted, purged or expired, and not settled by the consumer itself. A worker asks while "
-    "it has messages in process, and cancels the handlers of those that it is told of. The token needs the scope "
-    "`consume` for each queue. `messageId` is null if any message of that queue may be one: many were removed at "
-    "once, or so many since `after` that they are not all known. Then an extension of the leases tells. Nothing is "
-    "stored: who hears of none learns it when he extends or settles.",
+    description="`how` it was removed: cancelled; or deleted, also by a purge of its queue or a drop of its key. A "
+    "message that a consumer has is not evicted, and does not expire. A worker asks while it has messages in process, "
+    "and cancels the handlers of those that it is told of. The token needs the scope `consume` for each queue. "
+    "`messageId` is null if any message of that queue may be one: many were removed at once, or the server does not "
+    "know all since `after`, for example because it began later. Then an extension of the leases tells. Nothing is "
+    "stored: a consumer that does not ask learns it when it extends or settles.",
     body=withdrawn.WithdrawnRequest,
     answers=(Answer(200, "Those of these queues since `after`.", withdrawn.WithdrawnMessages),),
     errors=(errors.InvalidQueueName, errors.OutOfRange, errors.Overloaded, errors.Stopping),

@@ -37,8 +37,8 @@ class WorkerMethods(ABC):
         It waits up to `wait_ms` (0-30,000) for the first one. queues: at most 64. after: the `position` of the answer
         before; at first a time in epoch milliseconds, by the server's clock, one before that of the oldest delivery.
 
-        An answer may say instead that any message of a queue may be one: when many were removed at once, or so many
-        since `after` that they are not all known. Then an `extend` tells. Raises InvalidRequest, OutOfRange,
+        An answer may say instead that any message of a queue may be one: when many were removed at once, or when the
+        server does not know all since `after`. Then an `extend` tells. Raises InvalidRequest, OutOfRange,
         InvalidQueueName, Overloaded, Stopping, and Forbidden if the key does not cover one of the queues.
         """
 

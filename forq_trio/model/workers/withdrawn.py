@@ -1,12 +1,15 @@
-"""Withdrawn messages: those that were removed while a consumer had them, and not by that consumer.
+"""Withdrawn messages: those that somebody else removed while a consumer had them.
 
-Who has such a message hears of it at once, if he waits for that: a worker's handler is cancelled. Each withdrawal has a
-position, the same in all processes on a database, so a wait goes on where the one before ended, at any of them. Only
-the latest are known, and only in memory. Where one may have been missed the answer names no message: who has any of
-that queue extends its leases, and the answers say which are lost.
+A worker waits for them with a long poll, and cancels their handlers. Each withdrawal has a position. Positions are the
+same in all processes on a database, so the next poll can go to another server. Only the latest withdrawals are known,
+and only in memory. If some may be missing, the answer names the queue and no message: then the worker extends its
+leases in that queue, and learns from the answers which are lost.
+
+Many withdrawals of one queue push out older ones of others. It is known in which queues any were dropped, so a worker
+of other queues need not extend its leases.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,8 +18,11 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.values import Uuid, bounded, up_to
 
-Why = Literal["cancelled", "deleted", "expired", "discarded"]
-"""Somebody cancelled it; deleted it, or purged its queue; its time to live ended; it was evicted from a full queue."""
+How = Literal["cancelled", "deleted"]
+"""Somebody cancelled it; or deleted it, dropped its key, or purged its queue.
+
+A message that a consumer has is not evicted, and does not expire.
+"""
 
 
 class Withdrawal(NamedTuple):
@@ -25,16 +31,16 @@ class Withdrawal(NamedTuple):
     position: int  # that of its batch: its time (epoch ms), or one more than that of the batch before
     queue: str  # where it was
     message_id: str  # which one; "" for many in one batch
-    why: Why  # how it ended
+    how: How  # it was removed
     reason: str = ""  # that was given; "" for none
 
 
 class WithdrawnMessage(Struct, frozen=True, rename="camel"):
-    """A message that was withdrawn."""
+    """A message that somebody removed while a consumer had it."""
 
     queue: str  # where it was
     message_id: Uuid | None  # which one; None: it may be any of this queue
-    why: Why | None  # how it ended; None: that is not known
+    how: How | None  # how it was removed; None: that is not known
     reason: str | None = None  # that was given when it was cancelled; None for none
 
 
@@ -68,14 +74,29 @@ class Withdrawals(Struct, frozen=True):
 
     entries: tuple[Withdrawal, ...] = ()  # oldest first, at most WITHDRAWALS_KEPT_MAX
     last: int = 0  # the position of the newest; 0 before the first
-    dropped: int = 0  # the position of the newest that is no longer among them; 0 for none
+    dropped: int = (
+        0  # the position of the newest that is no longer among them, whatever its queue; 0 for none
+    )
+    dropped_in: Mapping[str, int] = {}  # the same for queues of which later ones were dropped
+
+    @classmethod
+    def unknown_until(cls, position: int) -> "Withdrawals":
+        """None is known that has this position, or one before it."""
+        return cls((), position, position)
 
     def with_new(self, new: Sequence[Withdrawal]) -> "Withdrawals":
         """These and the new ones, at least one, without the oldest if there are too many."""
         entries = (*self.entries, *new)
-        cut = max(0, len(entries) - limits.WITHDRAWALS_KEPT_MAX)
-        dropped = entries[cut - 1].position if cut else self.dropped
-        return Withdrawals(entries[cut:], max(self.last, new[-1].position), dropped)
+        last = max(self.last, new[-1].position)
+        cut = len(entries) - limits.WITHDRAWALS_KEPT_MAX
+        if cut <= 0:
+            return Withdrawals(entries, last, self.dropped, self.dropped_in)
+        dropped = self.dropped
+        dropped_in = {**self.dropped_in, **{each.queue: each.position for each in entries[:cut]}}
+        if len(dropped_in) > limits.WITHDRAWALS_KEPT_MAX:
+            dropped = sorted(dropped_in.values())[-limits.WITHDRAWALS_KEPT_MAX - 1]
+            dropped_in = {queue: position for queue, position in dropped_in.items() if position > dropped}
+        return Withdrawals(entries[cut:], last, dropped, dropped_in)
 
     def next_position(self, now_ms: int) -> int:
         """The position of a batch with this time."""
@@ -89,13 +110,17 @@ class Withdrawals(Struct, frozen=True):
         """The queues of those after a position."""
         return {each.queue for each in self.after(position)}
 
-    def answer(self, queues: Collection[str], after: int) -> WithdrawnMessages:
-        """What somebody is told who has messages of these queues."""
-        if after < self.dropped:
-            return WithdrawnMessages([WithdrawnMessage(queue, None, None) for queue in queues], self.last)
-        found = [
-            WithdrawnMessage(each.queue, each.message_id or None, each.why, each.reason or None)
+    def answer(self, queues: Collection[str], after: int, began_at: int) -> WithdrawnMessages:
+        """What somebody is told who has messages of these queues.
+
+        began_at: when this process began (epoch ms). Unless it shares a database, nothing is known of the time before.
+        """
+        dropped = self.dropped or began_at - 1
+        missed = [queue for queue in queues if after < max(dropped, self.dropped_in.get(queue, 0))]
+        found = [WithdrawnMessage(queue, None, None) for queue in missed]
+        found += [
+            WithdrawnMessage(each.queue, each.message_id or None, each.how, each.reason or None)
             for each in reversed(self.after(after))
-            if each.queue in queues
+            if each.queue in queues and each.queue not in missed
         ]
-        return WithdrawnMessages(found, max(after, self.last))
+        return WithdrawnMessages(found, max(after, self.last, dropped))

@@ -54,7 +54,7 @@ from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import ApplicationSends, take_set_aside
 from forq_trio.storage.postgres.server_clock import ServerClock
-from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, unpack
+from forq_trio.storage.postgres.shipped import heads_after, latest_position, pack, take_left, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -337,6 +337,7 @@ class PostgresEngine:
         version = position.last[0]
         tx = Transaction.new(self.tx.settings.defaults, heads=True)
         tx.load(self.connection.query, self._addresses.database.name)
+        withdrawn_until = self.tx.withdrawn.committed.last
         self.tx = self._cache.parts = tx
         since = max(version - BATCHES_READ_MAX + 1, 0) if has_run else version - 1
         batches = self.connection.query("batches_since", since, BATCHES_READ_MAX) if version else ()
@@ -344,6 +345,7 @@ class PostgresEngine:
         if has_run:
             tx.heads.committed = heads_after(batches)
         take_left(batches, version, tx)
+        tx.withdrawn.forget_until(max(withdrawn_until, latest_position(batches)))
         position.is_known = self._unflushed = True
         self._taken_over.add_all(set(tx.counts.committed))
 
@@ -379,6 +381,7 @@ class PostgresEngine:
             except msgspec.MsgspecError:
                 return False
             shipped.take_over(self.tx)
+            self.tx.withdrawn.others_ms = max(self.tx.withdrawn.others_ms, shipped.now_ms)
             position.last = version, made_by
             self._taken_over.add(shipped, self.tx, self._clock.now_ms())
             self.tx.adopt()

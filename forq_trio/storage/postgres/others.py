@@ -67,7 +67,7 @@ class TakenOver:
 
     def add_all(self, queues: set[str]) -> None:
         """Note that all tables were read again, so that anything may have changed."""
-        self.changes = Elsewhere(set(queues), set(queues), tokens=True)
+        self.changes = Elsewhere(set(queues), set(queues), tokens=True, reread=True)
 
     def write_into(self, result: BatchResult) -> None:
         """Put this into the result of a batch; the changes stay for later results until `clear`."""

@@ -115,6 +115,21 @@ def heads_after(batches: Sequence[StoredBatch]) -> dict[str, Head]:
     return heads.committed
 
 
+def latest_position(batches: Sequence[StoredBatch]) -> int:
+    """The latest of the times of these batches, and of the positions of what was withdrawn in them; 0 for none."""
+    latest = 0
+    for _, _, changes in batches:
+        if changes is None:
+            continue
+        try:
+            shipped = unpack(changes)
+        except msgspec.MsgspecError:
+            continue
+        withdrawn = shipped.parts.get("withdrawn", ())
+        latest = max(latest, shipped.now_ms, *(each.position for each in withdrawn))
+    return latest
+
+
 def take_left(batches: Sequence[StoredBatch], last: int, tx: Transaction) -> None:
     """Take over what batch `last` left behind that no table contains.
 

@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Pause
 from forq_trio.model.messages.types import Receipt
-from forq_trio.watches import Watches
+from forq_trio.watches import EndingWatches, QueueSetWatches, Watches
 from support.actors import elapse, running_writer
 from support.words import claim, contents, send
 
@@ -198,3 +198,35 @@ async def test_draining_wakes_watchers_and_says_that_nothing_more_will_come(engi
         await wait_all_tasks_blocked()
         assert watcher.woken
         assert writer.announced.ready.closed
+
+
+async def test_one_watches_several_queues_and_nothing_is_kept_of_those_that_left(autojump_clock) -> None:
+    watches, woken = QueueSetWatches(), []
+
+    async def watch(*queues: str) -> None:
+        with watches.on_any(queues) as watcher:
+            await watcher.wait()
+            woken.append(queues)
+
+    async with trio.open_nursery() as nursery:
+        for queues in (("a", "b"), ("b", "a"), ("b", "c"), ("c",)):
+            nursery.start_soon(watch, *queues)
+        await wait_all_tasks_blocked()
+        watches.notify(["d"])
+        await wait_all_tasks_blocked()
+        assert woken == []
+        watches.notify(["a", "d"])
+        await wait_all_tasks_blocked()
+        assert sorted(woken) == [("a", "b"), ("b", "a")]
+        watches.notify_all()
+    assert sorted(woken[2:]) == [("b", "c"), ("c",)]
+    assert not watches
+    assert watches._sets == {}
+
+
+async def test_who_waits_for_an_end_looks_again_when_anything_may_have_happened(autojump_clock) -> None:
+    watches = EndingWatches()
+    with watches.on("id") as watcher:
+        watches.notify_all()
+        await watcher.wait()
+        assert watches.ending("id") is None

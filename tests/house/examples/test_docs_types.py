@@ -1,4 +1,5 @@
-"""The programs of the documents are right in the eyes of type checkers, as their readers run them: both strict.
+"""The programs of the documents, and the examples, are right in the eyes of type checkers, as their readers run them:
+both strict.
 
 They see the package as one that is installed: only what it says of its types counts, not how it is written.
 """
@@ -13,18 +14,19 @@ from typing import Any
 
 import pytest
 
+from house.examples.test_docs_programs import FILE, PROGRAM
+from support.django_tasks import for_this_django
 from support.needs import lacks
 
-from .test_docs_programs import FILE, PROGRAM
-
 ROOT = Path(__file__).parents[3]
+IMPORTS = re.compile(r"^(?:from|import) ", re.MULTILINE)
 UNTYPED = re.compile(
     r"^(?:from|import) (?:boto3|celery|deltalake|django|prometheus_client|pyspark)", re.MULTILINE
 )
 """Libraries that say nothing of their types, or not all: what comes from them is not known."""
 RELAXED = (
     "# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false,"
-    " reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false\n"
+    " reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportArgumentType=false\n"
     '# mypy: disable-error-code="import-untyped, misc, no-untyped-call, untyped-decorator"\n'
 )
 MYPY = f"""
@@ -38,6 +40,8 @@ ignore_missing_imports = True
 """
 
 MORE = """
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import assert_type
 
 import anyio
@@ -47,9 +51,10 @@ from msgspec import Struct
 from forq_trio import AsyncForqClient, Broker
 from forq_trio.delayed import CronDailySchedule, CronService, DelayedQueue
 from forq_trio.outbox import Relay
-from forq_trio.worker import Job, Router, Worker
+from forq_trio.worker import BatchSender, Discard, Job, Router, Worker
 
 router = Router()
+app = Worker()
 
 
 class Mail(Struct):
@@ -63,6 +68,59 @@ async def send_email(mail: Mail, job: Job) -> None: ...
 @router.on("numbers", batch=10)
 def add(numbers: list[int], jobs: list[Job]) -> int:
     return sum(numbers)
+
+
+@app.on("thumbnails", keep_result="1 h", on_unreadable="retry", dead=OSError)
+async def thumbnail(path: str) -> int | Discard:
+    return len(path)
+
+
+@app.on("sizes", keep_result=timedelta(hours=1))
+def size(path: str, job: Job) -> int:
+    return len(path)
+
+
+@app.on("many", batch=10, keep_result=60)
+async def of_many(paths: list[str]) -> list[int]:
+    return [len(path) for path in paths]
+
+
+@app.on("many.plain", batch=10, keep_result=60)
+def of_many_plain(paths: list[str]) -> list[int]:
+    return [len(path) for path in paths]
+
+
+@app.on("lists", keep_result=60)
+async def of_a_list(paths: list[str]) -> list[int]:
+    return [len(path) for path in paths]
+
+
+async def results() -> None:
+    sent = await thumbnail.later("a.png")
+    assert_type(await thumbnail.result(sent, timeout="5 s"), int | Discard)
+    assert_type(await size.result("an id"), int)
+    assert_type(size.result_blocking(sent, timeout=5), int)
+    assert_type(await of_many.result(sent), int)
+    assert_type(await of_many_plain.result(sent), int)
+    assert_type(of_many.result_blocking(sent), int)
+    assert_type(await of_a_list.result(sent), list[int])
+    assert_type(await send_email.result(sent), None)
+
+
+async def batches(job: Job, outer: BatchSender, paths: Sequence[str]) -> None:
+    async with app.batch(
+        then=size, payload="album", on_dead="alarms", needs="done", expires="3 d", outer=outer
+    ) as batch:
+        await batch.add(thumbnail, "a.png", delay="5 min", priority=7)
+        await batch.add("elsewhere", {"any": 1}, attributes={"a": "b"})
+        await batch.add_many(of_many, paths, ttl=60)
+        batch.add_blocking(of_many, "b.png")
+        assert_type((await batch.progress()).done, int)
+    async with app.batch():
+        pass
+    if job.batch is not None:
+        await job.batch.add(size, "c.png")
+    assert_type(await app.chain((thumbnail, "a.png"), (size, "a.png"), ("reports", 7), expires=60), str)
 
 
 async def over_a_broker_and_a_client(broker: Broker, client: AsyncForqClient) -> None:
@@ -110,12 +168,23 @@ async def send(client: ForqClient) -> None:
     send_email.later_blocking("anna", priority="high")  # wrong
     await add.later([7])  # wrong
     await app.send("emails", "anna", ttl={})  # wrong
+    app.batch(then=send_email, payload=7)  # wrong
+    async with app.batch(then=add, needs="all") as batch:  # wrong
+        await batch.add(send_email, 7)  # wrong
+        await batch.add_many(add, ["a"])  # wrong
+        batch.add_blocking(send_email, 7)  # wrong
+        await batch.add(send_email, "anna", key="k")  # wrong
+    await send_email.result(7)  # wrong
     Worker(client)  # wrong
     DelayedQueue(client, "alarms", str)  # wrong
 
 
 @app.on("more", batch=5)  # wrong
 async def more(number: int) -> None: ...
+
+
+@app.on("kept", keep_result=[5])  # wrong
+async def kept(number: int) -> None: ...
 """
 """Each line that is marked is a mistake that both find; in no other one do they find any."""
 
@@ -125,26 +194,45 @@ def wrong_lines() -> set[int]:
 
 
 def programs() -> Iterator[tuple[str, str]]:
-    """The programs of the documents: the name of the file for each, and its text."""
+    """The programs of the documents, and the examples: the file for each, and its text. What imports nothing is a part.
+
+    Those that are several files import each other, so each page has a folder for them.
+    """
+    examples = ROOT / "examples"
+    for path in examples.rglob("*.py"):
+        yield str(path.relative_to(examples)), path.read_text(encoding="utf-8")
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for number, program in enumerate(PROGRAM.findall(page.read_text(encoding="utf-8")), 1):
-            named = FILE.match(program)
-            name = named[1] if named else f"{page.stem.replace('-', '_').lower()}_{number}"
-            yield f"{name}.py", (RELAXED if UNTYPED.search(program) else "") + program
+            if IMPORTS.search(program):
+                named = FILE.match(program)
+                name = f"{page.stem}/{named[1]}" if named else f"{page.stem}_{number}".replace("-", "_")
+                relaxed = RELAXED if UNTYPED.search(program) else ""
+                yield f"{name}.py", relaxed + for_this_django(program)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All programs in one folder, with the settings of both type checkers."""
+    """All programs, with the settings of both type checkers."""
     folder = tmp_path_factory.mktemp("programs")
     found = [*programs(), ("more.py", MORE), ("wrong.py", WRONG)]
     assert len(found) == len(dict(found)) > 40
     for name, text in found:
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    settings: dict[str, Any] = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)]}
+    roots = [{"root": each.name} for each in pages(folder)]
+    settings: dict[str, Any] = {
+        "typeCheckingMode": "strict",
+        "extraPaths": [str(ROOT)],
+        "executionEnvironments": [*roots, {"root": "."}],
+    }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     (folder / "mypy.ini").write_text(MYPY, encoding="utf-8")
     return folder
+
+
+def pages(folder: Path) -> list[Path]:
+    """The folders of pages whose programs are several files."""
+    return sorted({path.parent for path in folder.glob("*/*.py")})
 
 
 def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -161,9 +249,12 @@ def told(found: list[tuple[str, int, str]]) -> list[str]:
 
 @pytest.mark.tier2
 def test_mypy_finds_no_mistake(folder: Path) -> None:
-    ran = run(folder, "mypy", "--output", "json", *sorted(path.name for path in folder.glob("*.py")))
-    assert not ran.stderr, ran.stderr
-    found = [json.loads(line) for line in ran.stdout.splitlines()]
+    settings = ("--output", "json", "--config-file", str(folder / "mypy.ini"))
+    found = []
+    for place in (folder, *pages(folder)):
+        ran = run(place, "mypy", *settings, *sorted(path.name for path in place.glob("*.py")))
+        assert not ran.stderr, ran.stderr
+        found += [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     assert told([(each["file"], each["line"], each["message"]) for each in found]) == []
 
 

@@ -152,7 +152,8 @@ async def test_errors_of_the_wait_are_answered(api: Api, mock_clock: trio.testin
 
 async def test_who_leaves_waits_no_more_for_withdrawn_messages(api: Api):
     consumer = Consumer(api, "POST messages/receive")
-    consumer.request = make_request("POST", "/api/v1/withdrawn", b'{"queues": ["q"], "after": 0}')
+    body = b'{"queues": ["q"], "after": %d}' % api.broker.known_workers.began_at
+    consumer.request = make_request("POST", "/api/v1/withdrawn", body)
     consumer.request.watch = consumer.watch
     async with trio.open_nursery() as nursery:
         nursery.start_soon(consumer.run)

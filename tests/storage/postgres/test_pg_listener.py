@@ -54,5 +54,5 @@ def test_who_removes_a_message_in_process_tells_the_others_at_once(open_one):
         assert listener.heard() is None
     run(b)
     (found,) = b.snapshot().withdrawn.entries
-    assert (found.queue, found.message_id, found.why) == ("q", sent.id, "cancelled")
+    assert (found.queue, found.message_id, found.how) == ("q", sent.id, "cancelled")
     assert b.snapshot().withdrawn == a.snapshot().withdrawn

@@ -40,7 +40,7 @@ BODIES: dict[str, Any] = {
 ANSWERS: dict[str, Any] = {
     "listWithdrawn": {
         "messages": [
-            {"queue": "emails", "messageId": ID, "why": "cancelled", "reason": "the order was called off"}
+            {"queue": "emails", "messageId": ID, "how": "cancelled", "reason": "the order was called off"}
         ],
         "position": 1769832003000,
     },

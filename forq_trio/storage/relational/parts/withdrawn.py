@@ -1,11 +1,15 @@
-"""The messages that were withdrawn: removed while a consumer had them, and not by that consumer."""
+"""The messages that were withdrawn: removed while a consumer had them, and not by that consumer.
+
+Their positions grow in the order of the batches, whichever process runs them: each is later than the times of all
+batches before it. So a process that has missed batches has a position up to which it knows nothing.
+"""
 
 from collections.abc import Sequence
 from typing import Any, cast
 
 from forq_trio.model import limits
 from forq_trio.model.messages.types import Status
-from forq_trio.model.workers.withdrawn import Why, Withdrawal, Withdrawals
+from forq_trio.model.workers.withdrawn import How, Withdrawal, Withdrawals
 from forq_trio.storage.engine import ACKED
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER, outcome_of
 from forq_trio.storage.relational.parts.part import Part
@@ -20,6 +24,7 @@ class WithdrawalLog(Part):
     def __init__(self) -> None:
         self.committed = Withdrawals()
         self.new: list[Withdrawal] = []
+        self.others_ms = 0  # the latest time of a batch of another process
         self.reasons: dict[str, str] = {}  # of those that the batch cancels, by id
 
     def note(self, now_ms: int, messages: Sequence[Row], change: str, event_reason: str) -> None:
@@ -29,18 +34,23 @@ class WithdrawalLog(Part):
         """
         if change == ACKED or event_reason == DISCARDED_BY_CONSUMER:
             return
-        why = cast("Why", outcome_of(change, event_reason)[0])
+        how = cast("How", outcome_of(change, event_reason)[0])  # in process nothing expires or is evicted
         ids: dict[str, list[str]] = {}
         for message in messages:
             if message.status == Status.PROCESSING:
                 ids.setdefault(message.queue, []).append(message.id)
-        position = self.committed.next_position(now_ms) if ids else 0
+        position = self.committed.next_position(max(now_ms, self.others_ms + 1)) if ids else 0
         for queue, those in ids.items():
-            found = [Withdrawal(position, queue, each, why, self.reasons.get(each, "")) for each in those]
+            found = [Withdrawal(position, queue, each, how, self.reasons.get(each, "")) for each in those]
             if len(self.new) + len(found) > limits.WITHDRAWALS_NAMED_MAX:
-                unnamed = Withdrawal(position, queue, "", why)
+                unnamed = Withdrawal(position, queue, "", how)
                 found = [] if unnamed in self.new else [unnamed]
             self.new += found
+
+    def forget_until(self, position: int) -> None:
+        """Note that batches were missed whose withdrawals may have positions up to this one."""
+        self.committed = Withdrawals.unknown_until(position)
+        self.others_ms = position
 
     def copy(self) -> Any:
         return self.new.copy()
