@@ -18,6 +18,8 @@ from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .engines import on_sql
 from .script import HOUR_MS, T0, ack, contents, counted, do, receipts, receive, receive_one, run
 
+RETRY_MS = limits.SET_ASIDE_RETRY_MS
+
 
 @pytest.fixture
 def execute(engine, request) -> Callable[[str], None]:
@@ -28,6 +30,7 @@ def execute(engine, request) -> Callable[[str], None]:
 
     def change(statement):
         with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SET search_path = forq")
             connection.execute(statement)
 
     return change
@@ -186,7 +189,7 @@ def test_a_damaged_batch_does_not_hold_up_others(engine, execute, damaged):
     assert [each.id for each in page.outcomes[0].batches] == ["y"]
     assert ["batch x" in each.error for each in page.set_aside] == [True]
     execute(f"UPDATE message_batches SET {damaged} = substr({damaged}, 2) WHERE id = 'x'")
-    later = T0 + limits.SET_ASIDE_RETRY_MS
+    later = T0 + RETRY_MS
     run(engine, now=later)
     assert sorted(contents(receive(engine, 9, queue="reports", now=later))) == ["x", "y"]  # y: again
 
@@ -219,14 +222,19 @@ def test_a_batch_inside_of_a_damaged_one_ends(engine, execute):
 @on_sql
 def test_a_batch_that_could_not_be_read_expires_at_its_time(engine, execute):
     opened(engine, expires_ms=HOUR_MS)
-    execute("UPDATE message_batches SET progress = '{' || progress, due_at = 1")
-    run(engine)
-    execute("UPDATE message_batches SET progress = substr(progress, 2)")
-    later = T0 + limits.SET_ASIDE_RETRY_MS
-    run(engine, now=later)
-    assert shown(engine, now=later).state == "open"
-    run(engine, now=T0 + HOUR_MS)
-    assert shown(engine, now=T0 + HOUR_MS).outcome == "expired"
+    (one,) = added(engine, "1", max_attempts=1)
+    execute("UPDATE message_batches SET progress = '{' || progress")
+    do(engine, Nack("q", receipts(receive(engine)), 0))
+    do(engine, Redrive("q-dlq", (one.id,)))
+    outcomes = []
+    for later in (RETRY_MS, HOUR_MS):
+        assert len(run(engine, now=T0 + later).set_aside) > 0
+        execute("UPDATE message_batches SET progress = substr(progress, 2)")
+        run(engine, now=T0 + later + RETRY_MS)
+        assert counts(engine, now=T0 + later + RETRY_MS) == (1, 0, 0, 0)
+        outcomes.append(shown(engine, now=T0 + later + RETRY_MS).outcome)
+        execute("UPDATE message_batches SET progress = '{' || progress")
+    assert outcomes == [None, "expired"]
 
 
 def test_a_batch_has_so_many_members(engine, monkeypatch):

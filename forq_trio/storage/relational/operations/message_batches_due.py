@@ -40,7 +40,6 @@ from forq_trio.storage.relational.operations.message_batches_stored import (
     read_batch,
     read_sends,
     save,
-    write,
 )
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.own_work import OWN_WORK, OwnWork
@@ -183,15 +182,16 @@ def run_due(tx: Transaction) -> None:
     tx.message_batches.changed = True
     tx.begin_step()
     if tx.message_batches.totals.counts_at is not None:
-        _do_each(tx, "message_batch_to_count", count_waiting)
-    _do_each(tx, "due_message_batch", _run)
+        _do_each(tx, "message_batch_to_count", count_waiting, "set_counts_at")
+    _do_each(tx, "due_message_batch", _run, "set_batch_due_at")
     tx.message_batches.sends = False  # what is left is due, so the next batch of the writer goes on
 
 
-def _do_each(tx: Transaction, next_one: str, work: Callable[[Transaction, int], bool]) -> None:
-    """Do the work on one batch after the other, until one has to wait. next_one: the statement that finds it.
+def _do_each(tx: Transaction, next_one: str, work: Callable[[Transaction, int], bool], set_time: str) -> None:
+    """Do the work on one batch after the other, until one has to wait.
 
-    In an isolated batch of the writer one that cannot be read is tried again later.
+    next_one: the statement that finds the next. In an isolated batch of the writer one that cannot be read is tried
+    again later; set_time: the statement that stores when.
     """
     allowance, waits = tx.allowances.of(_STEP), False
     while not (allowance.used_up or waits or tx.waited_out):
@@ -207,7 +207,7 @@ def _do_each(tx: Transaction, next_one: str, work: Callable[[Transaction, int], 
         if error is None:
             waits = not did[0]
         else:
-            tx.query("retry_message_batch", tx.now_ms + limits.SET_ASIDE_RETRY_MS, number)
+            tx.query(set_time, tx.now_ms + limits.SET_ASIDE_RETRY_MS, number)
             tx.set_aside.note(f"batch {id}", error)
             allowance.charge(limits.MESSAGE_BATCH_WEIGHT, 0)
 
@@ -216,9 +216,7 @@ def _run(tx: Transaction, number: int) -> bool:
     """Do the next thing that is due for a batch; False if it has to wait for the next batch of the writer."""
     stored = read(tx, number)
     size = 0
-    if stored.due_at > tx.now_ms:  # it could not be read for a while
-        write(tx, stored)
-    elif stored.progress.unsent:
+    if stored.progress.unsent:
         if not _send_next(tx, stored):
             return False
         size = stored.size

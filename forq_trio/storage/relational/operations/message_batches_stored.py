@@ -88,7 +88,9 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
     """Store how far a batch is. Its outer batch, if it is to learn of the end, counts it with the next members."""
     if after == before:
         return
-    write(tx, after)
+    progress = _encode(after.progress).decode()
+    tx.run("change_message_batch", [(progress, after.due_at, int(after.is_over), after.number)])
+    tx.message_batches.changed = True
     if after.progress.to_send:
         tx.message_batches.sends = True
     if after.progress.outer is not None and after.tells_outer and not before.tells_outer:
@@ -96,13 +98,6 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
     if after.is_over and not before.is_over:
         tx.query("forget_sends", after.number)
         _count_active(tx, after, -1)
-
-
-def write(tx: Transaction, stored: StoredMessageBatch) -> None:
-    """Write how far a batch is."""
-    progress = _encode(stored.progress).decode()
-    tx.run("change_message_batch", [(progress, stored.due_at, int(stored.is_over), stored.number)])
-    tx.message_batches.changed = True
 
 
 def forget(tx: Transaction, number: int) -> None:

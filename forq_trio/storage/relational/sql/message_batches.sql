@@ -10,7 +10,7 @@ SELECT made_by, is_over, count(*), CAST(sum(size) AS bigint) FROM message_batche
 
 -- name: count_batch_members
 -- How many members there are, up to a number.
-SELECT count(*) FROM (SELECT 1 FROM batch_members LIMIT ?) AS members;
+SELECT count(*) FROM (SELECT 1 FROM batch_members LIMIT ?) AS page;
 
 -- name: next_message_batch
 -- When the next batch is due, and when members that wait are counted next; each is NULL for never.
@@ -71,9 +71,9 @@ UPDATE message_batches SET counts_at = ? WHERE number = ?;
 -- The same for batches of which no member waited before.
 UPDATE message_batches SET counts_at = ? WHERE counts_at IS NULL AND number IN (SELECT value FROM json_each(?));
 
--- name: retry_message_batch
--- Set the time at which a batch that cannot be read is tried again.
-UPDATE message_batches SET due_at = ?1, counts_at = CASE WHEN counts_at IS NOT NULL THEN ?1 END WHERE number = ?2;
+-- name: set_batch_due_at
+-- Set when a batch that cannot be read is tried again.
+UPDATE message_batches SET due_at = ? WHERE number = ?;
 
 -- name: forget_message_batch
 -- Remove a batch that is over.
