@@ -72,7 +72,7 @@ class MessageBatchProgress(Struct, frozen=True, gc=False, omit_defaults=True):
     to_send: tuple[Sending, ...] = ()  # what is to be sent now, in order
     to_retry: tuple[Sending, ...] = ()  # what was refused
     send_at: int = 0  # when `to_send` is sent; without it, when `to_retry` is sent again
-    refused: str | None = None  # the code of the last refusal, while something is to be sent again
+    refused: str | None = None  # the code of the last refusal, while something is to be sent; or why `then` never was
     then_id: str | None = None
     on_dead_id: str | None = None
 
@@ -329,15 +329,18 @@ def after_sending(
     progress = stored.progress
     which, *rest = progress.to_send
     progress = replace(progress, to_send=tuple(rest))
+    refused = progress.refused
     if isinstance(outcome, Produced):
         sent = {"then_id": outcome.id} if which == "then" else {"on_dead_id": outcome.id}
-        progress = replace(progress, refused=progress.refused if progress.to_retry else None, **sent)
+        progress = replace(progress, **sent)
     else:
-        progress = replace(progress, refused=outcome.code)
+        refused = outcome.code
         if now_ms < stored.expires_at:
             progress = replace(progress, to_retry=(*progress.to_retry, which))
         elif which == "then":
             progress = replace(progress, outcome="refused")
+    matters = progress.unsent or progress.outcome == "refused"
+    progress = replace(progress, refused=refused if matters else None)
     if not progress.to_send:
         progress = replace(progress, send_at=now_ms + limits.MESSAGE_BATCH_RETRY_MS)
     return replace(stored, progress=progress)

@@ -351,7 +351,21 @@ def test_a_message_that_is_always_refused_is_given_up_when_the_batch_expires(eng
     close(engine)
     for later in (60_000, 120_000):
         run(engine, now=T0 + later)
-    assert shown(engine, now=T0 + 120_000).outcome == "refused"
+    batch = shown(engine, now=T0 + 120_000)
+    assert (batch.outcome, batch.refused) == ("refused", QueueFull.code)
+
+
+def test_an_on_dead_that_is_always_refused_is_given_up_when_the_batch_expires(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, on_dead=ALARM, expires_ms=90_000)
+    added(engine, "1", max_attempts=1)
+    fail(engine, attempts=1)
+    assert shown(engine).refused == QueueFull.code
+    for later in (60_000, 120_000):
+        run(engine, now=T0 + later)
+    batch = shown(engine, now=T0 + 120_000)
+    assert (batch.outcome, batch.refused) == ("expired", None)
 
 
 def test_a_message_that_is_refused_does_not_hold_up_the_other(engine):
