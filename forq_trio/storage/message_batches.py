@@ -72,7 +72,7 @@ class MessageBatchProgress(Struct, frozen=True, gc=False, omit_defaults=True):
     to_send: tuple[Sending, ...] = ()  # what is to be sent now, in order
     to_retry: tuple[Sending, ...] = ()  # what was refused
     send_at: int = 0  # when `to_send` is sent; without it, when `to_retry` is sent again
-    refused: str | None = None  # the code of the last refusal, while something is to be sent; or why `then` never was
+    refused: str | None = None  # the code of the last refusal, while it matters
     then_id: str | None = None
     on_dead_id: str | None = None
 

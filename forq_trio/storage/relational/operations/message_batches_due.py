@@ -49,7 +49,7 @@ _STEP = "message_batches"
 """The step whose allowance bounds what a batch of the writer does for batches."""
 
 
-class Change(NamedTuple):
+class MemberChange(NamedTuple):
     """A change of a member."""
 
     number: int  # the sequence number of the message, or the number of the batch inside
@@ -71,7 +71,7 @@ def _count_noted(tx: Transaction) -> None:
     tx.message_batches.noted = []
     if not noted:
         return
-    changes: dict[int, list[Change]] = {}
+    changes: dict[int, list[MemberChange]] = {}
     numbers: set[int] = set()
     forgotten: list[int] = []
     for member, number, before, is_over, counts_at in tx.query_without_inserts(
@@ -80,7 +80,7 @@ def _count_noted(tx: Transaction) -> None:
         if is_over is None or is_over:
             forgotten.append(member)
             continue
-        changes.setdefault(number, []).append(Change(member, before, noted[member]))
+        changes.setdefault(number, []).append(MemberChange(member, before, noted[member]))
         if counts_at is None:
             numbers.add(number)
     done = _count_now(tx, sorted(numbers), changes)
@@ -92,7 +92,7 @@ def _count_noted(tx: Transaction) -> None:
 
 
 def _count_now(
-    tx: Transaction, numbers: Sequence[int], changes: Mapping[int, Sequence[Change]]
+    tx: Transaction, numbers: Sequence[int], changes: Mapping[int, Sequence[MemberChange]]
 ) -> Sequence[int]:
     """Count the changes of members of batches, as far as the allowance permits; returns the batches that are done."""
     allowance = tx.allowances.of(_STEP)
@@ -100,14 +100,14 @@ def _count_now(
     if allowance.used_up or not numbers:
         return ()
     allowance.charge(limits.MESSAGE_BATCH_WEIGHT * len(numbers), 0)
-    written: list[Change] = []
-    damaged: dict[int, Sequence[Change]] = {}
+    written: list[MemberChange] = []
+    damaged: dict[int, Sequence[MemberChange]] = {}
     known = {} if tx.isolated else _read_many(tx, numbers)
     for number in numbers:
         if not tx.isolated:
             written += _count(tx, known.get(number) or read(tx, number), changes[number])
             continue
-        did: list[Change] = []
+        did: list[MemberChange] = []
         error = tx.attempt(lambda did=did, key=number: did.extend(_count(tx, read(tx, key), changes[key])))  # type: ignore[misc]
         written += did
         if error is not None:
@@ -129,7 +129,9 @@ def _read_many(tx: Transaction, numbers: Sequence[int]) -> dict[int, StoredMessa
     return known
 
 
-def _count(tx: Transaction, stored: StoredMessageBatch, changes: Sequence[Change]) -> Sequence[Change]:
+def _count(
+    tx: Transaction, stored: StoredMessageBatch, changes: Sequence[MemberChange]
+) -> Sequence[MemberChange]:
     """Count changes of members of a batch; returns them as they are to be written."""
     if stored.progress.ended_at is not None:  # nobody counts its members any more
         return [each._replace(after="removed") for each in changes]
@@ -137,7 +139,7 @@ def _count(tx: Transaction, stored: StoredMessageBatch, changes: Sequence[Change
     return changes
 
 
-def _write_members(tx: Transaction, changes: Iterable[Change]) -> None:
+def _write_members(tx: Transaction, changes: Iterable[MemberChange]) -> None:
     """Note as what members are counted."""
     gone, stay = _by_state(changes)
     for state, members in stay.items():
@@ -145,7 +147,7 @@ def _write_members(tx: Transaction, changes: Iterable[Change]) -> None:
     forget_members(tx, gone)
 
 
-def _by_state(changes: Iterable[Change]) -> tuple[list[int], dict[State, list[int]]]:
+def _by_state(changes: Iterable[MemberChange]) -> tuple[list[int], dict[State, list[int]]]:
     """The members that are gone, and the others by the state that they have now."""
     gone: list[int] = []
     stay: dict[State, list[int]] = {}
@@ -154,7 +156,7 @@ def _by_state(changes: Iterable[Change]) -> tuple[list[int], dict[State, list[in
     return gone, stay
 
 
-def _let_wait(tx: Transaction, changes: Mapping[int, Sequence[Change]], at_ms: int) -> None:
+def _let_wait(tx: Transaction, changes: Mapping[int, Sequence[MemberChange]], at_ms: int) -> None:
     """Note what became of members, by their batches, to be counted at a time; or when others of the batch are."""
     states: dict[State, list[int]] = {}
     for member, _, after in (change for each in changes.values() for change in each):
@@ -168,7 +170,7 @@ def _let_wait(tx: Transaction, changes: Mapping[int, Sequence[Change]], at_ms: i
 def count_waiting(tx: Transaction, number: int) -> bool:
     """Count the members of a batch that wait; those that are too many for once wait on. Returns True."""
     most = limits.COMMIT_MESSAGES_MAX
-    changes = [Change(*row) for row in tx.query("members_to_count", number, most)]
+    changes = [MemberChange(*row) for row in tx.query("members_to_count", number, most)]
     _write_members(tx, _count(tx, read(tx, number), changes))
     if len(changes) < most:
         tx.query("set_counts_at", None, number)
