@@ -15,7 +15,7 @@ from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from support.batches import do, run
+from support.batches import do
 from support.words import ack, claim, contents
 
 LARGE = BatchMessage("reports", NewMessage("\x01" * limits.CONTENT_BYTES_MAX))
@@ -30,27 +30,27 @@ def make(engine, *ids: str, members: int = 2, **terms) -> None:
 
 
 def test_what_a_batch_sends_is_not_written_again_with_each_member(engine) -> None:
+    """Of four batches: each has 128 pages to send, and six times as many as JSON."""
     make(engine, *"abcd", then=LARGE, on_dead=LARGE)
     deliveries = do(engine, claim(most=8))
     before = engine.log.pages()
     do(engine, ack(*deliveries[::2]))
     assert engine.log.pages() - before < 20
-    with closing(engine.open_reader()):
-        (page,) = run(engine, ShowMessageBatches(limit=9)).outcomes
-    assert [each.left for each in page.batches] == [1] * 4
+    assert [each.left for each in do(engine, ShowMessageBatches(limit=9)).batches] == [1] * 4
 
 
 def test_nothing_is_left_of_batches_that_are_over_but_themselves(engine) -> None:
-    then = BatchMessage("reports", NewMessage("done"))
-    make(engine, "a", "b", then=then)
-    do(engine, OpenMessageBatch("inner", NewMessageBatch(outer="c")))
-    make(engine, "c", members=1)
-    do(engine, OpenMessageBatch("inner", NewMessageBatch(outer="c")))
-    do(engine, CloseMessageBatch("c", abandon=True))
-    do(engine, CloseMessageBatch("inner", abandon=True))
+    make(engine, "a", "b", then=BatchMessage("reports", NewMessage("done")))
+    make(engine, "abandoned", then=LARGE)
+    do(engine, OpenMessageBatch("inside", NewMessageBatch(then=LARGE, outer="abandoned")))
+    for id in ("abandoned", "inside"):
+        do(engine, CloseMessageBatch(id, abandon=True))
     do(engine, ack(*do(engine, claim(most=9))))
-    for table in ("message_batch_sends", "batch_members"):
-        assert engine._database.connection.execute(f"SELECT count(*) FROM {table}").get == 0
+    left = {
+        table: engine._database.connection.execute(f"SELECT count(*) FROM {table}").get
+        for table in ("message_batches", "message_batch_sends", "batch_members")
+    }
+    assert left == {"message_batches": 4, "message_batch_sends": 0, "batch_members": 0}
 
 
 @pytest.mark.parametrize("counted", [1, 10])
