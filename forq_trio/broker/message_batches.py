@@ -13,7 +13,8 @@ from forq_trio.model.errors import CallerError, ForqError, InvalidRequest, Messa
 from forq_trio.model.holders import token_of_task
 from forq_trio.model.message_batches.methods import MessageBatchMethods
 from forq_trio.model.message_batches.types import (
-    OWN_ATTRIBUTES,
+    BATCH_ATTRIBUTE,
+    ENDED_ATTRIBUTE,
     BatchMessage,
     MessageBatch,
     MessageBatchPage,
@@ -41,11 +42,12 @@ class MessageBatchCalls(MessageBatchMethods, Sends):
         return await self._writer.execute(commands.OpenMessageBatch(batch_id, batch, token_of_task()))
 
     def _check_sent(self, sent: BatchMessage) -> None:
-        """Raise the error for a message that a batch cannot send. It gets attributes of its own, too."""
+        """Raise the error for a message that a batch cannot send."""
         check_producible(sent.queue)
         if sent.message.deduplication_id is not None:
             raise InvalidRequest("what a batch sends has no deduplication id: it is sent once anyway")
-        self._check_texts(check_message(_with_own_attributes(sent.message), self._clock.now_ms()))
+        message = _with_attributes(sent.message, BATCH_ATTRIBUTE, ENDED_ATTRIBUTE)
+        self._check_texts(check_message(message, self._clock.now_ms()))
 
     async def add_to_batch(
         self, batch_id: str, messages: Sequence[BatchMessage]
@@ -57,14 +59,17 @@ class MessageBatchCalls(MessageBatchMethods, Sends):
         for each in messages:
             try:
                 check_producible(each.queue)
-                self._check_texts(check_message(_with_own_attributes(each.message), now_ms))
+                self._check_texts(check_message(_with_attributes(each.message, BATCH_ATTRIBUTE), now_ms))
                 results.append(None)
             except CallerError as error:
                 results.append(error)
         queues, sent = [each.queue for each in messages], [each.message for each in messages]
         await self._refuse_new_queues(queues, sent, results)
         accepted = tuple(each for each, result in zip(messages, results, strict=True) if result is None)
-        stored = await self._writer.execute(commands.AddToMessageBatch(batch_id, accepted))
+        # Nobody learns about a batch without adding to it.
+        stored = (
+            await self._writer.execute(commands.AddToMessageBatch(batch_id, accepted)) if accepted else ()
+        )
         rest = iter(stored)
         return [next(rest) if result is None else result for result in results]
 
@@ -94,7 +99,7 @@ class MessageBatchCalls(MessageBatchMethods, Sends):
         return await self._writer.execute(commands.CloseMessageBatch(batch_id, abandon, token_of_task()))
 
 
-def _with_own_attributes(message: NewMessage) -> NewMessage:
-    """The message with as many attributes more as a batch adds at most."""
-    own = dict.fromkeys(OWN_ATTRIBUTES, "x" * limits.PIPELINE_NAME_LENGTH_MAX)
+def _with_attributes(message: NewMessage, *names: str) -> NewMessage:
+    """The message with the attributes that a batch adds, as long as they may be."""
+    own = dict.fromkeys(names, "x" * limits.PIPELINE_NAME_LENGTH_MAX)
     return replace(message, attributes={**(message.attributes or {}), **own})

@@ -160,9 +160,9 @@ def _each(batch_ids: tuple[str, ...], do: "Callable[[str], MessageBatch]") -> in
 
 def _state(found: "MessageBatch") -> str:
     """The state in a word, or how it ended."""
-    if found.result is None:
+    if found.outcome is None:
         return found.state
-    return "ended" if found.result in ("sent", "nothing_to_send") else found.result
+    return "ended" if found.outcome in ("sent", "nothing_to_send") else found.outcome
 
 
 def _percent(found: "MessageBatch") -> str:

@@ -138,7 +138,7 @@ class BatchSender:
         return added
 
     async def progress(self) -> MessageBatch:
-        """How far the batch is. The key has to be the one that opened it. Raises MessageBatchNotFound."""
+        """How far the batch is. Raises MessageBatchNotFound, also for a batch that another access token opened."""
         return await _methods(self._sender).batch(self.id)
 
 
@@ -187,7 +187,8 @@ class BatchOpener:
         """Send the first message, and each other one when the one before it was acknowledged.
 
         steps: 2 to 9 handlers or names of queues, each with a payload. Returns the id of the batch of all steps.
-        expires: as for `batch`. Raises ValueError for another number of steps, and what `batch` raises.
+        expires: as for `batch`. Raises ValueError for fewer steps, MessageBatchTooDeep for more, and what `batch`
+        raises. If it raises, nothing is sent after the first step.
         """
         return await _send_chain(self._sender, steps, expires=expires)
 

@@ -8,7 +8,9 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckWithResult,
+    AddToMessageBatch,
     Claim,
+    CloseMessageBatch,
     Configure,
     Delete,
     DiscardMessages,
@@ -20,6 +22,7 @@ from forq_trio.model.commands import (
     Nack,
     NackById,
     OfferMany,
+    OpenMessageBatch,
     ProduceMany,
     Publish,
     Purge,
@@ -28,10 +31,12 @@ from forq_trio.model.commands import (
     Release,
     RescheduleKey,
     SaveSchedule,
+    ShowMessageBatches,
     StagePage,
     TrimEvents,
     TrimHistory,
 )
+from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.publishing.types import Stage
 from forq_trio.model.queues.setting_values import Overflow
@@ -49,6 +54,7 @@ from .random_commands import (
     parts,
     policy,
     schedules,
+    sent_by_batches,
 )
 
 
@@ -97,6 +103,22 @@ offers = st.builds(
     st.lists(st.tuples(offerings, st.sampled_from("klmno")), min_size=3, max_size=8).map(
         lambda some: tuple(replace(each, key=key) for each, key in some)
     ),
+)
+batch_ids = st.sampled_from("pqr")
+opening = st.builds(
+    lambda id, outer, **terms: OpenMessageBatch(id, NewMessageBatch(outer=outer, **terms)),
+    batch_ids,
+    maybe("p", "q", "r"),
+    then=sent_by_batches,
+    on_dead=sent_by_batches,
+    needs=st.sampled_from(("ended", "done")),
+)
+members = st.builds(BatchMessage, queues, messages)
+batching = one_of(
+    opening,
+    *[st.builds(AddToMessageBatch, batch_ids, st.lists(members, min_size=1, max_size=4).map(tuple))] * 4,
+    st.builds(CloseMessageBatch, batch_ids, st.sampled_from((False, False, False, True))),
+    st.builds(ShowMessageBatches, limit=st.just(9)),
 )
 removals = st.one_of(
     st.builds(Purge, queues),

@@ -20,6 +20,7 @@ from hypothesis.stateful import initialize
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -36,6 +37,7 @@ from forq_trio.model.commands import (
     Nack,
     NackById,
     OfferMany,
+    OpenMessageBatch,
     PauseSchedule,
     Produce,
     ProduceEach,
@@ -50,6 +52,8 @@ from forq_trio.model.commands import (
     StagePage,
     TrimHistory,
 )
+from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.setting_values import GroupOrder, Overflow
 from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import ACKED, CLEANED_UP
@@ -59,6 +63,7 @@ from support.effort import count, many_trials
 
 from . import long_commands, strict_commands
 from .long_commands import (
+    batching,
     claims,
     evicting,
     limiting,
@@ -316,6 +321,31 @@ class Runs(OneByOne):
         return replace(command, name="e") if isinstance(command, SCHEDULING) else super().adapted(command)
 
 
+class Members(OneByOne):
+    """Batches of messages, of which each batch of the writer changes one."""
+
+    bounds: ClassVar = {
+        "MESSAGE_BATCH_WEIGHT": limits.COMMIT_MESSAGES_MAX,
+        "MESSAGE_BATCHES_MAX": 3,
+        "MESSAGE_BATCH_DEPTH_MAX": 3,
+        "MESSAGE_BATCH_MEMBERS_MAX": 20,
+    }
+    doing = long_commands.alone(*[batching] * 3, *[claims] * 2, *[settlements] * 2, moves, removals)
+    unset = Plain.unset
+
+    @initialize()
+    def open_batches(self):
+        for id, outer in (("p", None), ("q", "p"), ("r", None)):
+            then = BatchMessage("a", NewMessage(f"after {id}"))
+            new = NewMessageBatch(then=then, on_dead=then, outer=outer)
+            self.execute([OpenMessageBatch(id, new)], {}, 0)
+
+    def jump_to_due(self, early_ms):
+        """Not to where batches expire: members that end at that time are counted before that, or not at all."""
+        if self.due_ms is not None and self.due_ms < self.now_ms + limits.DAY_MS:
+            super().jump_to_due(early_ms)
+
+
 class Calm(PostgresAgrees):
     """On three engines that keep their connections: with one, rounds of groups and numbers of entries are forgotten."""
 
@@ -324,7 +354,9 @@ class Calm(PostgresAgrees):
         return Dealt(self.engines, self.random)
 
 
-@pytest.mark.parametrize("topic", [Plain, Finished, FullPages, FullQueues, Groups, StrictGroups, Runs])
+@pytest.mark.parametrize(
+    "topic", [Plain, Finished, FullPages, FullQueues, Groups, StrictGroups, Runs, Members]
+)
 @many_trials
 def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch, topic):
     monkeypatch.setattr(MovedAgrees, "missed", 0, raising=False)
@@ -334,7 +366,7 @@ def test_what_takes_many_batches_comes_to_what_the_model_does_in_one(monkeypatch
 
 
 @pytest.mark.tier2
-@pytest.mark.parametrize("topic", [Finished, FullQueues, Groups, StrictGroups, Runs])
+@pytest.mark.parametrize("topic", [Finished, FullQueues, Groups, StrictGroups, Runs, Members])
 @many_trials
 def test_so_it_does_on_postgres(monkeypatch, shared_database, topic):
     make_rough(monkeypatch, shared_database)

@@ -8,11 +8,9 @@ from forq_trio.model.commands import (
     AddToMessageBatch,
     Cancel,
     Claim,
-    CloseMessageBatch,
     Delete,
     DiscardMessages,
     Nack,
-    OpenMessageBatch,
     Ping,
     Purge,
     ShowMessageBatches,
@@ -20,22 +18,16 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import (
     MessageBatchEnded,
     MessageBatchExists,
-    MessageBatchFull,
     MessageBatchNotFound,
     MessageBatchTooDeep,
     QueueFull,
-    TooManyMessageBatches,
 )
-from forq_trio.model.message_batches.types import (
-    BATCH_ATTRIBUTE,
-    ENDED_ATTRIBUTE,
-    BatchMessage,
-    NewMessageBatch,
-)
+from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, ENDED_ATTRIBUTE, BatchMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced, Receipt
 from forq_trio.model.queues.setting_values import Overflow
 
+from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .script import (
     DAY_MS,
     HOUR_MS,
@@ -53,37 +45,6 @@ from .script import (
     send,
 )
 
-THEN = BatchMessage("reports", NewMessage("all done"))
-ALARM = BatchMessage("alarms", NewMessage("one is dead"))
-
-
-def opened(engine, id="b", *, by=None, now=T0, **terms):
-    return do(engine, OpenMessageBatch(id, NewMessageBatch(**terms), by), now)
-
-
-def added(engine, *texts, id="b", queue="q", now=T0, **options):
-    messages = tuple(BatchMessage(queue, NewMessage(text, **options)) for text in texts)
-    return do(engine, AddToMessageBatch(id, messages), now)
-
-
-def close(engine, id="b", *, abandon=False, by=None, now=T0):
-    return do(engine, CloseMessageBatch(id, abandon, by), now)
-
-
-def shown(engine, id="b", *, by=None, now=T0):
-    page = do(engine, ShowMessageBatches(id, by=by), now)
-    return page.batches[0] if page.batches else None
-
-
-def counts(engine, id="b", now=T0):
-    batch = shown(engine, id, now=now)
-    return batch.left, batch.done, batch.removed, batch.dead
-
-
-def waiting(engine, queue):
-    """The contents of the messages that are in a queue now, which are taken out of it."""
-    return contents(receive(engine, 10, queue=queue))
-
 
 def test_then_is_sent_in_the_commit_of_the_last_ack(engine):
     opened(engine, then=THEN)
@@ -98,7 +59,7 @@ def test_then_is_sent_in_the_commit_of_the_last_ack(engine):
     assert contents(deliveries) == ["all done"]
     assert deliveries[0].attributes == {ENDED_ATTRIBUTE: "b"}
     batch = shown(engine)
-    assert (batch.state, batch.result, batch.then_id) == ("ended", "sent", deliveries[0].id)
+    assert (batch.state, batch.outcome, batch.then_id) == ("ended", "sent", deliveries[0].id)
     assert (batch.left, batch.done, batch.ended_at) == (0, 2, T0)
     assert waiting(engine, "reports") == []
 
@@ -128,7 +89,7 @@ def test_a_batch_that_sends_nothing_only_counts(engine):
     close(engine)
     _, receipt = receive_one(engine)
     ack(engine, receipt)
-    assert (shown(engine).state, shown(engine).result) == ("ended", "nothing_to_send")
+    assert (shown(engine).state, shown(engine).outcome) == ("ended", "nothing_to_send")
 
 
 def test_a_member_names_its_batch(engine):
@@ -156,7 +117,7 @@ def test_a_member_that_is_removed_counts_as_removed(engine, end):
     end(engine, sent)
     batch = shown(engine, now=T0 + 1_000)
     assert (batch.left, batch.done, batch.removed, batch.dead) == (0, 0, 1, 0)
-    assert batch.result == "sent"
+    assert batch.outcome == "sent"
     assert contents(receive(engine, queue="reports", now=T0 + 1_000)) == ["all done"]
 
 
@@ -236,8 +197,57 @@ def test_a_batch_that_needs_all_done_ends_without_then_if_one_is_removed(engine)
     ack(engine, *receipts([second]))
     assert shown(engine).state == "closed"
     do(engine, Purge("q-dlq"))
-    assert (shown(engine).result, counts(engine)) == ("unmet", (0, 1, 1, 0))
+    assert (shown(engine).outcome, counts(engine)) == ("unmet", (0, 1, 1, 0))
     assert waiting(engine, "reports") == []
+
+
+def test_a_batch_that_needs_all_done_is_unmet_if_a_member_failed_for_good(engine):
+    opened(engine, then=THEN, needs="done")
+    added(engine, "1", dead_letter_queue="", max_attempts=1)
+    close(engine)
+    fail(engine, attempts=1)
+    assert (shown(engine).outcome, counts(engine)) == ("unmet", (0, 0, 0, 1))
+    assert waiting(engine, "reports") == []
+
+
+def test_a_batch_that_never_can_be_done_does_not_wait_for_its_dead_letters(engine):
+    opened(engine, then=THEN, needs="done")
+    _, two = added(engine, "1", "2", max_attempts=1)
+    close(engine)
+    do(engine, Nack("q", receipts(receive(engine)), 0))
+    run(engine, Cancel("q", two.id))
+    assert (shown(engine).outcome, counts(engine)) == ("unmet", (0, 0, 1, 1))
+
+
+def chain(engine, steps):
+    """Steps that wait for each other; returns the ids of their batches, and the first message."""
+    ids = [str(number) for number in range(1, steps)]
+    for outer, id in zip([None, *ids], ids, strict=False):
+        then = BatchMessage("q", NewMessage(f"after {id}", max_attempts=1))
+        opened(engine, id, then=then, needs="done", outer=outer)
+    (first,) = added(engine, "first", id=ids[-1], max_attempts=1)
+    for id in ids:
+        close(engine, id)
+    return ids, first
+
+
+def test_a_chain_ends_whole_when_a_step_is_discarded(engine):
+    ids, _ = chain(engine, 4)
+    run(engine, DiscardMessages("q", receipts(receive(engine)), "no use"))
+    assert [shown(engine, id).outcome for id in ids] == ["unmet"] * 3
+    assert waiting(engine, "q") == []
+
+
+def test_a_chain_goes_on_when_a_dead_step_is_redriven(engine):
+    ids, first = chain(engine, 3)
+    fail(engine, attempts=1)
+    assert [shown(engine, id).state for id in ids] == ["closed"] * 2
+    redrive(engine, first.id)
+    for text in ("first", "after 2", "after 1"):
+        delivery, receipt = receive_one(engine)
+        assert delivery.content == text
+        assert ack(engine, receipt)
+    assert [shown(engine, id).outcome for id in ids] == ["sent"] * 2
 
 
 def test_members_may_add_members_until_the_last_has_ended(engine):
@@ -296,7 +306,7 @@ def test_a_batch_expires_without_then(engine):
     assert shown(engine, now=T0 + HOUR_MS - 1).state == "closed"
     run(engine, now=T0 + HOUR_MS)
     batch = shown(engine, now=T0 + HOUR_MS)
-    assert (batch.state, batch.result, batch.left) == ("ended", "expired", 1)
+    assert (batch.state, batch.outcome, batch.left) == ("ended", "expired", 1)
     assert contents(receive(engine, now=T0 + HOUR_MS)) == ["1"]
     assert receive(engine, queue="reports", now=T0 + HOUR_MS) == ()
 
@@ -313,8 +323,8 @@ def test_a_batch_that_has_ended_is_remembered_for_a_day(engine):
 def test_an_abandoned_batch_sends_nothing_and_its_members_stay(engine):
     opened(engine, then=THEN)
     added(engine, "1")
-    assert close(engine, abandon=True).result == "abandoned"
-    assert close(engine).result == "abandoned"
+    assert close(engine, abandon=True).outcome == "abandoned"
+    assert close(engine).outcome == "abandoned"
     assert waiting(engine, "q") == ["1"]
     assert waiting(engine, "reports") == []
 
@@ -341,7 +351,58 @@ def test_a_message_that_is_always_refused_is_given_up_when_the_batch_expires(eng
     close(engine)
     for later in (60_000, 120_000):
         run(engine, now=T0 + later)
-    assert shown(engine, now=T0 + 120_000).result == "refused"
+    batch = shown(engine, now=T0 + 120_000)
+    assert (batch.outcome, batch.refused) == ("refused", QueueFull.code)
+
+
+def test_an_on_dead_that_is_always_refused_is_given_up_when_the_batch_expires(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, on_dead=ALARM, expires_ms=90_000)
+    added(engine, "1", max_attempts=1)
+    fail(engine, attempts=1)
+    assert shown(engine).refused == QueueFull.code
+    for later in (60_000, 120_000):
+        run(engine, now=T0 + later)
+    batch = shown(engine, now=T0 + 120_000)
+    assert (batch.outcome, batch.refused) == ("expired", None)
+
+
+def test_a_message_that_is_refused_does_not_hold_up_the_other(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, "outer")
+    opened(engine, then=THEN, on_dead=ALARM, outer="outer")
+    added(engine, "1", "2", max_attempts=1)
+    close(engine)
+    first, second = receive(engine, 2)
+    do(engine, Nack("q", receipts([first]), 0))
+    assert shown(engine).refused == QueueFull.code
+    ack(engine, *receipts([second]))
+    assert waiting(engine, "reports") == ["all done"]
+    assert (shown(engine).outcome, shown(engine).refused) == ("sent", QueueFull.code)
+    _, receipt = receive_one(engine, queue="alarms")
+    ack(engine, receipt, queue="alarms")
+    later = T0 + limits.MESSAGE_BATCH_RETRY_MS
+    run(engine, now=later)
+    assert contents(receive(engine, queue="alarms", now=later)) == ["one is dead"]
+    assert shown(engine, now=later).refused is None
+    run(engine, now=later + limits.MESSAGE_BATCH_RETRY_MS)
+    assert receive(engine, queue="alarms", now=later + limits.MESSAGE_BATCH_RETRY_MS) == ()
+
+
+def test_an_outer_batch_does_not_wait_for_on_dead(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, "outer", then=THEN)
+    opened(engine, "inner", on_dead=ALARM, outer="outer")
+    added(engine, "1", id="inner", max_attempts=1)
+    close(engine, "outer")
+    close(engine, "inner")
+    fail(engine, attempts=1)
+    assert shown(engine, "inner").refused == QueueFull.code
+    assert counts(engine, "outer") == (0, 0, 0, 1)
+    assert waiting(engine, "reports") == ["all done"]
 
 
 def test_an_inner_batch_is_a_member_and_its_then_takes_its_place(engine):
@@ -390,38 +451,6 @@ def test_batches_are_nested_to_a_depth(engine, monkeypatch):
     assert counts(engine, "2") == (0, 0, 0, 0)
     close(engine, "2")
     assert isinstance(opened(engine, "3", outer="2"), MessageBatchEnded)
-
-
-def test_there_are_so_many_batches(engine, monkeypatch):
-    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 3)
-    monkeypatch.setattr(limits, "MESSAGE_BATCHES_A_TOKEN_MAX", 1)
-    opened(engine, "1", by="t")
-    assert isinstance(opened(engine, "2", by="t"), TooManyMessageBatches)
-    opened(engine, "2")
-    opened(engine, "3")
-    assert isinstance(opened(engine, "4"), TooManyMessageBatches)
-    close(engine, "1")
-    run(engine, now=T0 + DAY_MS)
-    assert opened(engine, "4", by="t", now=T0 + DAY_MS).id == "4"
-
-
-def test_what_batches_send_is_bounded_in_bytes(engine, monkeypatch):
-    monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_MAX", 20)
-    monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_A_TOKEN_MAX", 10)
-    opened(engine, "1", by="t", then=THEN)
-    assert isinstance(opened(engine, "2", by="t", then=THEN), TooManyMessageBatches)
-    assert opened(engine, "2", by="u", then=THEN).id == "2"
-    assert isinstance(opened(engine, "3", then=THEN), TooManyMessageBatches)
-
-
-def test_a_batch_has_so_many_members(engine, monkeypatch):
-    monkeypatch.setattr(limits, "MESSAGE_BATCH_MEMBERS_MAX", 2)
-    opened(engine)
-    added(engine, "1")
-    assert isinstance(added(engine, "2", "3"), MessageBatchFull)
-    added(engine, "2")
-    assert isinstance(opened(engine, "inner", outer="b"), MessageBatchFull)
-    assert counts(engine) == (2, 0, 0, 0)
 
 
 def test_a_batch_that_is_opened_again_is_the_same(engine):

@@ -1,5 +1,8 @@
 """The reference engine: message batches."""
 
+from collections.abc import Sequence
+
+from forq_trio.model import limits
 from forq_trio.model.commands import (
     AddToMessageBatch,
     CloseMessageBatch,
@@ -11,23 +14,25 @@ from forq_trio.model.message_batches.types import MessageBatch, MessageBatchPage
 from forq_trio.model.messages.types import Produced
 from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.message_batches import (
-    Shares,
+    GONE,
+    BatchTotals,
     State,
     StoredMessageBatch,
     after_sending,
+    check_can_add,
     check_outer,
-    check_shares,
-    check_takes,
+    check_totals,
     closed,
     counted,
     expired,
-    grown,
-    inside,
+    if_visible_to,
     member_of,
+    new_progress,
     next_to_send,
-    owned,
     size_of,
     state_in_outer,
+    with_members_added,
+    with_retries,
 )
 from oracle.operations import operation
 from oracle.send import send
@@ -42,13 +47,10 @@ def _save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch
     if after == before:
         return
     tx.state.message_batches[after.id] = after
-    if after.progress.to_send and after.due_at <= tx.now_ms:
+    if after.progress.to_send:
         tx.batches_send = True
-    if not after.is_over or before.is_over:
-        return
-    outer = _of_number(tx, after.progress.outer)
-    if outer is not None and not (after.progress.then_id and outer.progress.ended_at is None):
-        _save(tx, outer, counted(outer, [("left", state_in_outer(after))], tx.now_ms))
+    if after.progress.outer is not None and after.tells_outer and not before.tells_outer:
+        tx.batch_notes.append((after.number, state_in_outer(after)))
 
 
 @operation(OpenMessageBatch)
@@ -60,30 +62,40 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch:
         return found.as_callers_see()
     size = size_of(new)
     named = [queue for each in new.messages for queue in each.queues]
-    total = Shares(len(batches), sum(each.size for each in batches.values()))
-    of_token = [each for each in batches.values() if each.made_by == command.by]
-    own = Shares(len(of_token), sum(each.size for each in of_token))
-    refusal: ForqError | None = check_all_unbound(named, tx.state.settings.get) or check_shares(
-        size, total, own, command.by
+    active = [each for each in batches.values() if not each.is_over]
+    of_token = [each for each in active if each.made_by == command.by]
+    refusal: ForqError | None = check_all_unbound(named, tx.state.settings.get) or check_totals(
+        size, _totals(active), _totals(of_token), command.by
     )
     outer = None if new.outer is None else batches.get(new.outer)
     if new.outer is not None:
         refusal = refusal or check_outer(outer)
     if refusal is not None:
         raise refusal
-    progress = inside(outer)
-    if outer is not None:
-        _save(tx, outer, grown(outer, 1))
+    if len(batches) >= limits.MESSAGE_BATCHES_MAX:
+        oldest = min((each for each in batches.values() if each.is_over), key=_by_due_time)
+        del batches[oldest.id]
     number = tx.state.last_seq = tx.state.last_seq + 1
-    stored = StoredMessageBatch(number, command.id, command.by, tx.now_ms, size, new, progress)
+    if outer is not None:
+        _save(tx, outer, with_members_added(outer, 1))
+        tx.state.batch_members[number] = outer.number, "left"
+    stored = StoredMessageBatch(number, command.id, command.by, tx.now_ms, size, new, new_progress(outer))
     batches[command.id] = stored
     return stored.as_callers_see()
+
+
+def _totals(batches: Sequence[StoredMessageBatch]) -> BatchTotals:
+    return BatchTotals(len(batches), sum(each.size for each in batches))
+
+
+def _by_due_time(stored: StoredMessageBatch) -> tuple[int, int]:
+    return stored.due_at, stored.number
 
 
 @operation(AddToMessageBatch)
 def add(tx: Transaction, command: AddToMessageBatch) -> tuple[Produced | ForqError, ...]:
     stored = tx.state.message_batches.get(command.id)
-    refusal = check_takes(stored, len(command.messages))
+    refusal = check_can_add(stored, len(command.messages))
     if refusal is not None:
         raise refusal
     assert stored is not None
@@ -98,13 +110,13 @@ def add(tx: Transaction, command: AddToMessageBatch) -> tuple[Produced | ForqErr
     added = [each.sequence for each in results if isinstance(each, Produced) and not each.duplicate]
     for sequence in added:
         tx.state.batch_members[sequence] = stored.number, "left"
-    _save(tx, stored, grown(stored, len(added)))
+    _save(tx, stored, with_members_added(stored, len(added)))
     return tuple(results)
 
 
 @operation(CloseMessageBatch)
 def close(tx: Transaction, command: CloseMessageBatch) -> MessageBatch:
-    stored = owned(tx.state.message_batches.get(command.id), command.by)
+    stored = if_visible_to(command.by, tx.state.message_batches.get(command.id))
     if stored is None:
         raise MessageBatchNotFound
     after = closed(stored, tx.now_ms, abandon=command.abandon)
@@ -115,12 +127,12 @@ def close(tx: Transaction, command: CloseMessageBatch) -> MessageBatch:
 @operation(ShowMessageBatches)
 def show(tx: Transaction, command: ShowMessageBatches) -> MessageBatchPage:
     if command.id is not None:
-        found = owned(tx.state.message_batches.get(command.id), command.by)
+        found = if_visible_to(command.by, tx.state.message_batches.get(command.id))
         return MessageBatchPage([] if found is None else [found.as_callers_see()])
     wanted = [
         each
         for each in tx.state.message_batches.values()
-        if owned(each, command.by) is not None and each.number < command.before
+        if if_visible_to(command.by, each) is not None and each.number < command.before
     ]
     wanted.sort(key=lambda each: -each.number)
     page = wanted[: command.limit]
@@ -140,12 +152,12 @@ def _count_noted(tx: Transaction) -> None:
     notes, tx.batch_notes = tx.batch_notes, []
     members = tx.state.batch_members
     changes: dict[int, list[tuple[State, State]]] = {}
-    for seq, after, is_gone in notes:
+    for seq, after in notes:
         if seq not in members:
             continue
         number, before = members[seq]
         changes.setdefault(number, []).append((before, after))
-        if is_gone:
+        if after in GONE:
             del members[seq]
         else:
             members[seq] = number, after
@@ -154,7 +166,7 @@ def _count_noted(tx: Transaction) -> None:
         if stored is not None and stored.progress.ended_at is None:
             _save(tx, stored, counted(stored, changes[number], tx.now_ms))
             continue
-        for seq, _, _ in notes:
+        for seq, _ in notes:
             if seq in members and members[seq][0] == number:
                 del members[seq]
 
@@ -162,11 +174,8 @@ def _count_noted(tx: Transaction) -> None:
 def run_due(tx: Transaction) -> None:
     """Do what is due for batches: send, expire, forget."""
     batches = tx.state.message_batches
-    while due := sorted((each.due_at, each.number, each.id) for each in batches.values()):
-        if due[0][0] > tx.now_ms:
-            break
-        stored = batches[due[0][2]]
-        if stored.progress.to_send:
+    while batches and (stored := min(batches.values(), key=_by_due_time)).due_at <= tx.now_ms:
+        if stored.progress.unsent:
             _send_next(tx, stored)
         elif stored.progress.ended_at is None:
             _save(tx, stored, expired(stored, tx.now_ms))
@@ -176,16 +185,17 @@ def run_due(tx: Transaction) -> None:
 
 
 def _send_next(tx: Transaction, stored: StoredMessageBatch) -> None:
-    is_then = stored.progress.to_send[0] == "then"
+    sending = with_retries(stored)
+    is_then = sending.progress.to_send[0] == "then"
     outer = _of_number(tx, stored.progress.outer) if is_then else None
     takes = outer is not None and outer.progress.ended_at is None
-    sent = next_to_send(stored, outer_takes=takes)
+    sent = next_to_send(sending, outer_takes=takes)
     outcome: Produced | ForqError | None = check_all_unbound(sent.queues, tx.state.settings.get)
     for queue in sent.queues:
         outcome = outcome or tx.name(queue, stored.made_by or "")
     if outcome is None:
         found = send(tx, sent.queue, (sent.message,), tx.state.last_seq)
         outcome = found[0] if isinstance(found, tuple) else found
-    if isinstance(outcome, Produced) and outer is not None and takes:
-        tx.state.batch_members[outcome.sequence] = outer.number, "left"
-    _save(tx, stored, after_sending(stored, outcome, tx.now_ms))
+    if isinstance(outcome, Produced) and takes:
+        tx.state.batch_members[outcome.sequence] = tx.state.batch_members.pop(stored.number)
+    _save(tx, stored, after_sending(sending, outcome, tx.now_ms))

@@ -39,7 +39,7 @@ class Transaction:
     that failed in it, by sequence number. failed_queued: they are left to a sweep. freed: groups that may be
     below their limit again. unheld: queues whose held messages all become ready. limited: groups whose messages may be
     held because a token is missing. going_on: messages that are gone, behind which offers waited that are still to be
-    stored. batch_notes: messages that ended or moved: sequence number, state as a member, whether it is gone.
+    stored. batch_notes: messages, and message batches, that ended or moved: sequence number, state as a member.
     batches_send: a message batch has something to send now.
     """
 
@@ -61,7 +61,7 @@ class Transaction:
     withdrawn: list[Withdrawal] = field(default_factory=list)
     ends_awaited: bool = False
     ended: dict[str, Ending] = field(default_factory=dict)
-    batch_notes: list[tuple[int, MemberState, bool]] = field(default_factory=list)
+    batch_notes: list[tuple[int, MemberState]] = field(default_factory=list)
     batches_send: bool = False
 
     def savepoint(self) -> "Transaction":
@@ -188,7 +188,7 @@ class Transaction:
                 self.failed.append(new.seq)
         moves = change in (engine.MOVED_TO_DLQ, engine.REQUEUED)
         if old is not None and (new is None or moves):
-            self.batch_notes.append((old.seq, state_after(change, reason), new is None))
+            self.batch_notes.append((old.seq, state_after(change, reason)))
         if change in engine.EVENT_KINDS:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None

@@ -43,7 +43,7 @@ COUNTS = {
     "postgres_trials": Count(None, 12, "the same there, on the three PostgreSQL engines"),
     "writer_scripts": Count(15, 60, "random scripts of commands with cancellations"),
     "model_histories": Count(10, 50, "random histories on which the engines are compared"),
-    "bounded_histories": Count(2, 25, "the same with small bounds on each batch, of each of seven topics"),
+    "bounded_histories": Count(2, 25, "the same with small bounds on each batch, of each of eight topics"),
     "rehearsed_histories": Count(None, 25, "the same with and without rehearsals, on PostgreSQL"),
     "moved_histories": Count(2, 50, "the same with leases that move messages"),
     "disturbed_histories": Count(3, 25, "the same with a bad command in each batch"),

@@ -31,6 +31,14 @@ def adds_to_batches(world: World, n: int) -> Commands:
     return [AddToMessageBatch(name, (BatchMessage("members", NewMessage("x")),)) for name in names(n, "b")]
 
 
+@case(AddToMessageBatch)
+def adds_many_to_a_batch(world: World, n: int) -> Commands:
+    opened(world, 1)
+    world.send(["members"], group="g", deduplication_id="d")
+    made = [NewMessage("x", group=each, deduplication_id=each) for each in names(4 * n, "m")]
+    return [AddToMessageBatch("b0", tuple(BatchMessage("members", each) for each in made))]
+
+
 @case(CloseMessageBatch)
 def closes_batches(world: World, n: int) -> Commands:
     opened(world, n)

@@ -84,7 +84,7 @@ def test_pages_follow_each_other(ui, visit, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("result", "dead", "level"),
+    ("outcome", "dead", "level"),
     [
         ("sent", 0, "fine"),
         ("sent", 2, "attention"),
@@ -94,15 +94,15 @@ def test_pages_follow_each_other(ui, visit, monkeypatch):
         (None, 0, "fine"),
     ],
 )
-def test_the_verdict_says_how_it_is(result, dead, level):
+def test_the_verdict_says_how_it_is(outcome, dead, level):
     batch = MessageBatch(
         id="b",
-        state="ended" if result else "closed",
-        result=result,
+        state="ended" if outcome else "closed",
+        outcome=outcome,
         made_at=0,
         made_by=None,
         closed_at=0,
-        ended_at=0 if result else None,
+        ended_at=0 if outcome else None,
         expires_at=1,
         outer=None,
         needs="ended",

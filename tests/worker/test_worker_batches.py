@@ -65,7 +65,7 @@ def test_then_is_handled_once_after_all_members(backend: str) -> None:
                 assert (await batch.progress()).left == 4
             assert t.sent("pages") == [1, 2, 300]
             await t.drain()
-            assert (await app.batch_progress(batch.id)).result == "sent"
+            assert (await app.batch_progress(batch.id)).outcome == "sent"
             with pytest.raises(MessageBatchEnded):
                 await batch.add("pages", 5)
 
@@ -105,7 +105,7 @@ def test_a_body_that_raises_abandons_its_batch() -> None:
                     await anyio.lowlevel.checkpoint()
             await t.drain()
             for each in (batch, cancelled):
-                assert (await each.progress()).result == "abandoned"
+                assert (await each.progress()).outcome == "abandoned"
 
     anyio.run(main, backend="trio")
     assert seen == [1]
@@ -137,7 +137,7 @@ def test_the_steps_of_a_chain_are_handled_one_after_the_other() -> None:
         async with app.testing() as t:
             chain = await app.chain(("pages", 1), ("pages", 2), (app.handlers["reports"], "a"))
             await t.drain()
-            assert (await app.batch_progress(chain)).result == "sent"
+            assert (await app.batch_progress(chain)).outcome == "sent"
 
     anyio.run(main, backend="trio")
     assert seen == [1, 2, ("a", None)]
@@ -153,7 +153,7 @@ def test_a_chain_stops_at_a_step_that_is_not_done() -> None:
             skipped = await app.chain(("skipped", 1), ("pages", 2))
             await t.drain()
             assert seen == [13]
-            assert (await app.batch_progress(skipped)).result == "unmet"
+            assert (await app.batch_progress(skipped)).outcome == "unmet"
             assert (await app.batch_progress(dead)).state == "closed"
             (letter,) = await t.broker.peek("pages-dlq")
             await t.broker.redrive("pages-dlq", [letter.id])
@@ -173,7 +173,7 @@ def test_a_chain_has_a_bound_and_leaves_nothing_if_it_is_refused() -> None:
             with pytest.raises(MessageBatchTooDeep):
                 await app.chain(*[("pages", number) for number in range(10)])
             await app.chain(*[("pages", number) for number in range(9)])
-            states = [each.result for each in (await t.broker.batches()).batches]
+            states = [each.outcome for each in (await t.broker.batches()).batches]
             assert states == [None] * 8 + ["abandoned"] * 8
 
     anyio.run(main, backend="trio")

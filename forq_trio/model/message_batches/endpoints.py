@@ -96,7 +96,7 @@ SHOW_BATCH = Endpoint(
     name="showBatch",
     tag=_TAG,
     summary="How far a batch is",
-    description="One that has ended is remembered for a day.",
+    description="One that has ended is remembered for a day, but of all batches only the latest 20,000.",
     answers=(Answer(200, "The batch.", MessageBatch),),
     errors=(errors.MessageBatchNotFound, *READ_ERRORS),
 )

@@ -4,7 +4,7 @@ from forq_trio.model.forq_error import CallerError, NotFound
 
 
 class MessageBatchNotFound(NotFound, code="not_found.batch"):
-    """There is no batch of that id, or it ended more than a day ago"""
+    """There is no batch of that id, or it has ended and is forgotten"""
 
 
 class MessageBatchExists(CallerError, code="conflict.batch_exists", status=409):
@@ -24,4 +24,4 @@ class MessageBatchTooDeep(CallerError, code="conflict.batch_too_deep", status=40
 
 
 class TooManyMessageBatches(CallerError, code="conflict.too_many_batches", status=409):
-    """There are as many batches as are allowed, in all or of one access token, or their messages are too long"""
+    """As many batches as are allowed have not ended, in all or of one access token, or their messages are too long"""

@@ -19,12 +19,12 @@ OWN_ATTRIBUTES = (BATCH_ATTRIBUTE, ENDED_ATTRIBUTE)
 
 MessageBatchState = Literal["open", "closed", "ended"]
 """open: whoever made it may still add. closed: it waits for its members, which may add more. ended: nothing follows."""
-MessageBatchResult = Literal["sent", "nothing_to_send", "unmet", "refused", "expired", "abandoned"]
+MessageBatchOutcome = Literal["sent", "nothing_to_send", "unmet", "refused", "expired", "abandoned"]
 """How a batch ended.
 
-sent: all members had ended, and `then` is sent, or will be when its queue takes it. nothing_to_send: the same without
-`then`. unmet: not all were done, as it needed. refused: the queue of `then` took no message until the batch expired.
-expired: its time was over. abandoned: its maker gave it up.
+sent: no member was left, and `then` is sent, or will be when its queue takes it. nothing_to_send: the same without
+`then`. unmet: not all were done, as it needed, and they never all can be. refused: the queue of `then` took no message
+until the batch expired. expired: its time was over. abandoned: its maker gave it up.
 """
 Needs = Annotated[
     Literal["ended", "done"],
@@ -78,7 +78,7 @@ class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
 
     id: str  # as its maker chose it
     state: MessageBatchState
-    result: MessageBatchResult | None  # how it ended; null before
+    outcome: MessageBatchOutcome | None  # how it ended; null before
     made_at: EpochMs  # when it was opened
     made_by: str | None  # the name of the access token, null for the server's secret
     closed_at: EpochMs | None  # when its maker closed it; null before
@@ -94,9 +94,7 @@ class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     then_id: Uuid | None  # the id of its message, once it is sent
     on_dead_queue: str | None  # where `onDead` goes to; null without one
     on_dead_id: Uuid | None  # the id of its message, once it is sent
-    refused: (
-        str | None
-    )  # the code with which a queue refused the message that is to be sent next; null for none
+    refused: str | None  # the code with which a queue refused what is to be sent; null for none
 
     @property
     def members(self) -> int:

@@ -254,7 +254,7 @@ class Transaction(Parts):
         if due_ms is not None:
             self.due.note(due_ms)
         if (target is None or to is not None) and self.message_batches.totals.members:
-            self.message_batches.note(change, reason, messages, gone=target is None)
+            self.message_batches.note(change, reason, messages)
         if change in _COUNTED:
             self.figures.count(change, to or queue if change == REQUEUED else queue, reason, count)
         if self.events.enabled:

@@ -17,7 +17,7 @@ from forq_trio.ui.viewer import Viewer
 _NAME_LENGTH_MAX = 24
 _HEAD, _TAIL = 10, 8
 """How much of a longer id is shown."""
-_RESULTS = {
+_OUTCOMES = {
     "sent": ("fine", "all ended"),
     "nothing_to_send": ("fine", "all ended"),
     "unmet": ("attention", "not all done, nothing sent"),
@@ -66,15 +66,15 @@ class ListedBatches(Struct, frozen=True):
 
 def row_of(batch: MessageBatch) -> BatchRow:
     """The row of a batch, with its verdict."""
-    if batch.result is not None:
-        level, said = _RESULTS[batch.result]
+    if batch.outcome is not None:
+        level, said = _OUTCOMES[batch.outcome]
         if batch.dead and level == "fine":
             level, said = "attention", f"all ended, {format.whole(batch.dead)} dead"
     elif batch.dead:
         level, said = "attention", f"{format.whole(batch.dead)} dead"
     else:
         level, said = "fine", "open" if batch.state == "open" else "waits for its members"
-    if batch.refused is not None and batch.result != "refused":
+    if batch.refused is not None and batch.outcome != "refused":
         level, said = "attention", "its queue takes no message now"
     return BatchRow(batch, level, said)
 

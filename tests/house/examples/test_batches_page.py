@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from forq_trio import ForqClient
 from forq_trio.model import limits
+from forq_trio.model.message_batches.types import MessageBatchOutcome
 from support.in_process import in_process_server
 from support.programs import run_program
 from support.real_server import SECRET
@@ -33,14 +35,19 @@ def test_the_program_of_a_client_makes_a_batch(tmp_path: Path) -> None:
         (found,) = client.batches().batches
         assert (found.state, found.left) == ("closed", 3)
         client.ack("orders", [each.receipt for each in client.receive("orders", max_messages=3, wait_ms=0)])
-        assert client.batch(found.id).result == "sent"
+        assert client.batch(found.id).outcome == "sent"
         (delivery,) = client.receive("reports", wait_ms=0)
         assert delivery.content == "the import is done"
 
 
 def test_the_bounds_are_those_of_the_code() -> None:
-    assert f"| {limits.MESSAGE_BATCHES_MAX:,} | {limits.MESSAGE_BATCHES_A_TOKEN_MAX:,} |" in PAGE
-    mib = limits.MESSAGE_BATCHES_BYTES_MAX >> 20, limits.MESSAGE_BATCHES_BYTES_A_TOKEN_MAX >> 20
+    assert f"| {limits.MESSAGE_BATCHES_MAX:,} | {limits.MESSAGE_BATCHES_OF_TOKENS_MAX:,} |" in PAGE
+    mib = limits.MESSAGE_BATCHES_BYTES_MAX >> 20, limits.MESSAGE_BATCHES_BYTES_OF_TOKENS_MAX >> 20
     assert f"| {mib[0]} MiB | {mib[1]} MiB |" in PAGE
     assert f"| {limits.MESSAGE_BATCH_MEMBERS_MAX:,} |" in PAGE
     assert f"| {limits.MESSAGE_BATCH_DEPTH_MAX} |" in PAGE
+
+
+def test_the_page_has_every_outcome() -> None:
+    outcomes = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(outcomes) == sorted(["outcome", *get_args(MessageBatchOutcome)])

@@ -42,9 +42,19 @@ async def test_others_add_to_a_batch_but_neither_see_nor_end_it(api: Api, tokens
 
 
 async def test_a_token_makes_its_share_of_batches_and_no_more(api: Api, tokens: Tokens, monkeypatch):
-    monkeypatch.setattr(limits, "MESSAGE_BATCHES_A_TOKEN_MAX", 1)
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_OF_TOKENS_MAX", 5)
     holder = await tokens.holder(Scope.PRODUCE)
-    assert (await holder.ask("PUT", f"{AT}/1", b"{}"))[0] == 200
-    status, answer = await holder.ask("PUT", f"{AT}/2", b"{}")
+    for number in range(3):
+        assert (await holder.ask("PUT", f"{AT}/{number}", b"{}"))[0] == 200
+    status, answer = await holder.ask("PUT", f"{AT}/3", b"{}")
     assert (status, answer["code"]) == (409, "conflict.too_many_batches")
-    assert (await (await tokens.holder(Scope.PRODUCE)).ask("PUT", f"{AT}/2", b"{}"))[0] == 200
+    assert (await (await tokens.holder(Scope.PRODUCE)).ask("PUT", f"{AT}/3", b"{}"))[0] == 200
+
+
+async def test_a_batch_tells_nothing_to_those_who_add_nothing(api: Api, tokens: Tokens):
+    owner, other = [await tokens.holder(Scope.PRODUCE) for _ in range(2)]
+    assert (await owner.ask("PUT", f"{AT}/ended", b"{}"))[0] == 200
+    assert (await owner.ask("POST", f"{AT}/ended/close"))[0] == 200
+    for id in ("ended", "none"):
+        for body in (b'{"messages": []}', added("q-dlq")):
+            assert (await other.ask("POST", f"{AT}/{id}/messages", body))[0] == 200

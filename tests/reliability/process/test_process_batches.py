@@ -41,7 +41,7 @@ async def check(url: str) -> Counter[str]:
                 await broker.ack("q", each.receipt)
             batches = [await broker.batch(f"b{n}") for n in range(BATCHES)]
             left = sum(each.ended_at is None for each in batches)
-        assert {(each.done, each.left, each.result) for each in batches} == {(MEMBERS, 0, "sent")}
+        assert {(each.done, each.left, each.outcome) for each in batches} == {(MEMBERS, 0, "sent")}
         page = await broker.export("reports")
         assert page.next is None
         return Counter(message.content for message in page.messages)

@@ -59,7 +59,7 @@ class BatchBooks:
             case CloseMessageBatch():
                 followed = self._batches[command.id]
                 followed.closed = True
-                followed.abandoned = getattr(outcome, "result", None) == "abandoned"
+                followed.abandoned = getattr(outcome, "outcome", None) == "abandoned"
 
     def appeared(self, rows: Iterable[Stored]) -> dict[str, int]:
         """The messages of batches among new rows: their contents, with their sequences."""

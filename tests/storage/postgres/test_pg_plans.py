@@ -87,6 +87,12 @@ EXPECTED = {
     "history_queue": "oldest_finished_of_queue scanned_finished finished_below count_finished",
     "events_pkey": "first_event last_event first_event_to_keep delete_events event_range event_lines",
     "events_message": "message_events",
+    "message_batches_due": "due_message_batch",
+    "message_batches_counts": "message_batch_to_count",
+    "message_batches_over": "oldest_message_batch",
+    "batch_members_pkey": "find_batch_members await_count_of_members mark_batch_members forget_batch_members",
+    "batch_members_became": "members_to_count",
+    "message_batch_sends_pkey": "read_sends forget_sends",
 }
 SCANS = {"schedule_of_queue"}
 """Statements that read a table whole: before a queue is bound."""

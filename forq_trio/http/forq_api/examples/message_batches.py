@@ -5,7 +5,7 @@ from typing import Any
 _BATCH = {
     "id": "import-7",
     "state": "open",
-    "result": None,
+    "outcome": None,
     "madeAt": 1_700_000_000_000,
     "madeBy": None,
     "closedAt": None,
@@ -33,8 +33,8 @@ BODIES: dict[str, Any] = {
 ANSWERS: dict[str, Any] = {
     "openBatch": _BATCH,
     "addToBatch": {"results": [{"id": "018bcfe5-6800-7000-8000-000000000042", "sequence": 42}]},
-    "closeBatch": {**_ENDED, "result": "sent", "thenId": "018bcfe5-69f4-7000-8000-000000000043"},
-    "abandonBatch": {**_ENDED, "result": "abandoned"},
+    "closeBatch": {**_ENDED, "outcome": "sent", "thenId": "018bcfe5-69f4-7000-8000-000000000043"},
+    "abandonBatch": {**_ENDED, "outcome": "abandoned"},
     "showBatch": {**_BATCH, "left": 3, "done": 1},
     "listBatches": {"batches": [{**_BATCH, "left": 3, "done": 1}], "next": None},
 }

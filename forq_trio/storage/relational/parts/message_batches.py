@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from forq_trio.storage.message_batches import Shares, State, state_after
+from forq_trio.model import limits
+from forq_trio.storage.message_batches import BatchTotals, State, state_after
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.statements import Query
@@ -17,10 +18,12 @@ from forq_trio.storage.relational.statements import Query
 class MessageBatchTotals(Struct, frozen=True, gc=False):
     """The totals of all batches."""
 
-    shares: Shares = Shares()
-    made: Mapping[str, Shares] = {}  # by the token that made them
-    members: int = 0  # how many messages are members
+    active: BatchTotals = BatchTotals()  # those that are not over
+    made: Mapping[str, BatchTotals] = {}  # the same by the token that made them
+    stored: int = 0  # how many there are, with those that are over
+    members: int = 0  # how many members there are at least; 0 only if there are none
     due_at: int | None = None  # when the next batch is due
+    counts_at: int | None = None  # when members that wait are counted next
 
 
 class MessageBatchTable(Part):
@@ -33,26 +36,32 @@ class MessageBatchTable(Part):
         self.totals = MessageBatchTotals()  # as of the last command
         self.changed = False  # the time of the next one that is due may have changed
         self.sends = False  # one has something to send now
-        self.noted: list[tuple[int, State, bool]] = []
-        """Messages that ended or moved: sequence number, the state as a member, and whether the message is gone."""
+        self.noted: list[tuple[int, State]] = []
+        """Messages, and batches, that ended or moved: sequence number, and the state as a member."""
 
     @property
     def due_at(self) -> int | None:
-        """When the next batch is due."""
-        return self.totals.due_at
+        """When there is something to do for batches."""
+        times = self.totals.due_at, self.totals.counts_at
+        return min([time for time in times if time is not None], default=None)
 
-    def note(self, change: str, reason: str, messages: Sequence[Row], *, gone: bool) -> None:
+    def note(self, change: str, reason: str, messages: Sequence[Row]) -> None:
         """Note a change that removes or moves messages, as `Transaction.transition` has it."""
         state = state_after(change, reason)
-        self.noted += [(message.seq, state, gone) for message in messages]
+        self.noted += [(message.seq, state) for message in messages]
 
     def load(self, query: Query, path: str) -> None:
-        made = {made_by: Shares(count, size) for made_by, count, size in query("load_message_batches")}
-        total = Shares(sum(each.number for each in made.values()), sum(each.size for each in made.values()))
-        made.pop(None, None)
-        ((members,),) = query("count_batch_members")
-        found = query("next_message_batch")
-        self.totals = MessageBatchTotals(total, made, members, found[0][0] if found else None)
+        made: dict[str | None, BatchTotals] = {}
+        total, stored = BatchTotals(), 0
+        for made_by, is_over, number, size in query("load_message_batches"):
+            stored += number
+            if not is_over:
+                made[made_by] = BatchTotals(number, size)
+                total = total.plus(number, size)
+        of_tokens = {made_by: each for made_by, each in made.items() if made_by is not None}
+        ((members,),) = query("count_batch_members", limits.MESSAGE_BATCH_MEMBERS_COUNTED_MAX)
+        ((due_at, counts_at),) = query("next_message_batch")
+        self.totals = MessageBatchTotals(total, of_tokens, stored, members, due_at, counts_at)
         self.adopt()
 
     def copy(self) -> Any:

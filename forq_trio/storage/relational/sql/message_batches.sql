@@ -6,19 +6,29 @@ number, id, made_by, made_at, size, terms, progress;
 
 -- name: load_message_batches
 -- How many batches each token made, and the bytes of what they send; NULL: the server's secret.
-SELECT made_by, count(*), CAST(sum(size) AS bigint) FROM message_batches GROUP BY made_by;
+SELECT made_by, is_over, count(*), CAST(sum(size) AS bigint) FROM message_batches GROUP BY made_by, is_over;
 
 -- name: count_batch_members
--- How many messages are members; it reads them all, so it runs at the start alone.
-SELECT count(*) FROM batch_members;
+-- How many members there are, up to a number.
+SELECT count(*) FROM (SELECT 1 FROM batch_members LIMIT ?) AS page;
 
 -- name: next_message_batch
--- When the next batch is due; no row for never.
-SELECT due_at FROM message_batches ORDER BY due_at, number LIMIT 1;
+-- When the next batch is due, and when members that wait are counted next; each is NULL for never.
+SELECT
+    (SELECT due_at FROM message_batches ORDER BY due_at, number LIMIT 1),
+    (SELECT counts_at FROM message_batches WHERE counts_at IS NOT NULL ORDER BY counts_at, number LIMIT 1);
 
 -- name: due_message_batch
 -- The batch that is due for the longest time. It is not read yet: it may be damaged.
 SELECT number, id FROM message_batches WHERE due_at <= ? ORDER BY due_at, number LIMIT 1;
+
+-- name: message_batch_to_count
+-- The batch whose members wait to be counted for the longest time. It is not read yet, either.
+SELECT number, id FROM message_batches WHERE counts_at <= ? ORDER BY counts_at, number LIMIT 1;
+
+-- name: oldest_message_batch
+-- The batch that is over for the longest time.
+SELECT number FROM message_batches WHERE is_over = 1 AND counts_at IS NULL ORDER BY due_at, number LIMIT 1;
 
 -- name: read_message_batch
 -- A batch by its number.
@@ -32,9 +42,9 @@ SELECT $batch FROM message_batches WHERE number IN (SELECT value FROM json_each(
 -- A batch by its id.
 SELECT $batch FROM message_batches WHERE id = ?;
 
--- name: message_batch_sends
--- What a batch sends, with the contents.
-SELECT sends FROM message_batches WHERE number = ?;
+-- name: message_batch_digest
+-- The digest of how a batch was opened.
+SELECT digest FROM message_batches WHERE number = ?;
 
 -- name: list_message_batches
 -- The batches below a number, the newest first.
@@ -46,33 +56,67 @@ SELECT $batch FROM message_batches WHERE made_by = ? AND number < ? ORDER BY num
 
 -- name: open_message_batch
 -- Store a new batch.
-INSERT INTO message_batches (number, id, made_by, made_at, size, terms, progress, sends, due_at)
+INSERT INTO message_batches (number, id, made_by, made_at, size, digest, terms, progress, due_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: change_message_batch
 -- Store how far a batch is.
-UPDATE message_batches SET progress = ?, due_at = ? WHERE number = ?;
+UPDATE message_batches SET progress = ?, due_at = ?, is_over = ? WHERE number = ?;
 
--- name: retry_message_batch
--- Set the time at which a batch that cannot be read is tried again.
+-- name: set_counts_at
+-- Set when the members of a batch that wait are counted.
+UPDATE message_batches SET counts_at = ? WHERE number = ?;
+
+-- name: await_counts
+-- The same for batches of which no member waited before.
+UPDATE message_batches SET counts_at = ? WHERE counts_at IS NULL AND number IN (SELECT value FROM json_each(?));
+
+-- name: set_batch_due_at
+-- Set when a batch that cannot be read is tried again.
 UPDATE message_batches SET due_at = ? WHERE number = ?;
 
 -- name: forget_message_batch
--- Remove a batch that has ended.
+-- Remove a batch that is over.
 DELETE FROM message_batches WHERE number = ?;
 
+-- name: keep_sends
+-- Store what a batch sends.
+INSERT INTO message_batch_sends (number, sends) VALUES (?, ?);
+
+-- name: read_sends
+-- What a batch sends.
+SELECT sends FROM message_batch_sends WHERE number = ?;
+
+-- name: forget_sends
+-- Remove what a batch sends: it is over.
+DELETE FROM message_batch_sends WHERE number = ?;
+
 -- name: add_batch_member
--- Note that a message is a member of a batch.
-INSERT INTO batch_members (seq, batch, dead) VALUES (?, ?, 0);
+-- Note that a message, or a batch, is a member of a batch.
+INSERT INTO batch_members (seq, batch, state) VALUES (?, ?, 'left');
+
+-- name: replace_batch_member
+-- Have a message take the place of a member.
+UPDATE batch_members SET seq = ? WHERE seq = ?;
 
 -- name: find_batch_members
--- Those of these messages that are members.
-SELECT seq, batch, dead FROM batch_members WHERE seq IN (SELECT value FROM json_each(?));
+-- Those of these messages and batches that are members. The batch's own columns are NULL if it is forgotten.
+SELECT member.seq, member.batch, member.state, batch.is_over, batch.counts_at
+FROM batch_members AS member LEFT JOIN message_batches AS batch ON batch.number = member.batch
+WHERE member.seq IN (SELECT value FROM json_each(?));
 
--- name: mark_batch_member
--- Note whether a member is a dead letter.
-UPDATE batch_members SET dead = ? WHERE seq = ?;
+-- name: members_to_count
+-- The first members of a batch that wait to be counted.
+SELECT seq, state, became FROM batch_members WHERE batch = ? AND became IS NOT NULL LIMIT ?;
+
+-- name: await_count_of_members
+-- Note what became of members, to be counted later.
+UPDATE batch_members SET became = ? WHERE seq IN (SELECT value FROM json_each(?));
+
+-- name: mark_batch_members
+-- Note as what members are counted.
+UPDATE batch_members SET state = ?, became = NULL WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: forget_batch_members
--- Forget members whose messages are gone, or whose batch is.
+-- Forget members that are gone, or whose batch is over.
 DELETE FROM batch_members WHERE seq IN (SELECT value FROM json_each(?));

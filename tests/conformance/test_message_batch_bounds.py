@@ -1,0 +1,247 @@
+"""How many message batches there are, how much a batch of the writer does for them, and what damaged ones hold up."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import psycopg
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
+from forq_trio.model.errors import MessageBatchFull, TooManyMessageBatches
+from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.storage.engine import Batch
+from forq_trio.storage.message_batches import size_of
+
+from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
+from .engines import on_sql
+from .script import HOUR_MS, T0, ack, contents, counted, do, receipts, receive, receive_one, run
+
+RETRY_MS = limits.SET_ASIDE_RETRY_MS
+
+
+@pytest.fixture
+def execute(engine, request) -> Callable[[str], None]:
+    """Changes the tables behind the engine's back."""
+    if request.node.callspec.params["make_engine"] == "sqlite":
+        return engine._database.connection.execute
+    url = request.getfixturevalue("empty_tables")
+
+    def change(statement):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SET search_path = forq")
+            connection.execute(statement)
+
+    return change
+
+
+def test_there_are_so_many_batches(engine, monkeypatch):
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 2)
+    opened(engine, "1")
+    opened(engine, "2")
+    assert isinstance(opened(engine, "3"), TooManyMessageBatches)
+    close(engine, "1")
+    assert opened(engine, "3").id == "3"
+
+
+def test_a_token_leaves_batches_to_others_and_all_of_them_to_the_secret(engine, monkeypatch):
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 6)
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_OF_TOKENS_MAX", 5)
+
+    def made(by):
+        """How many batches are made before one is refused."""
+        for number in range(9):
+            if isinstance(opened(engine, f"{by} {number}", by=by), TooManyMessageBatches):
+                return number
+
+    assert [made(by) for by in ("t", "u", "v", None)] == [3, 1, 0, 2]
+
+
+def test_what_batches_send_is_bounded_in_bytes(engine, monkeypatch):
+    size = size_of(NewMessageBatch(then=THEN))
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_MAX", 4 * size)
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_OF_TOKENS_MAX", 3 * size)
+    opened(engine, "1", by="t", then=THEN)
+    assert isinstance(opened(engine, "2", by="t", then=THEN, on_dead=THEN), TooManyMessageBatches)
+    assert opened(engine, "2", by="t").id == "2"
+    assert opened(engine, "3", by="u", then=THEN).id == "3"
+    opened(engine, "4", then=THEN, on_dead=THEN)
+    assert isinstance(opened(engine, "5", then=THEN, on_dead=THEN), TooManyMessageBatches)
+    close(engine, "4")
+    assert opened(engine, "5", then=THEN, on_dead=THEN).id == "5"
+
+
+def test_what_batches_send_counts_as_it_is_stored():
+    plain, escaped = (BatchMessage("r", NewMessage(character * 1_000)) for character in "a\x01")
+    assert size_of(NewMessageBatch(then=escaped)) - size_of(NewMessageBatch(then=plain)) == 5_000
+    assert size_of(NewMessageBatch()) == 0
+
+
+def test_batches_that_have_ended_take_no_place(engine, monkeypatch):
+    """The oldest of them are forgotten."""
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 3)
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_OF_TOKENS_MAX", 3)
+    opened(engine, "open")
+    for number in range(6):
+        opened(engine, str(number), by="t", then=THEN)
+        assert close(engine, str(number), by="t").state == "ended"
+    page = do(engine, ShowMessageBatches(limit=9))
+    assert [each.id for each in page.batches] == ["5", "4", "open"]
+    assert waiting(engine, "reports") == ["all done"] * 6
+    assert opened(engine, "0", by="t").state == "open"
+
+
+def test_a_member_of_a_forgotten_batch_is_no_member_of_the_next_one(engine, monkeypatch):
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 1)
+    opened(engine)
+    added(engine, "1")
+    close(engine, abandon=True)
+    opened(engine, "next")
+    assert shown(engine) is None
+    _, receipt = receive_one(engine)
+    assert ack(engine, receipt)
+    assert counts(engine, "next") == (0, 0, 0, 0)
+
+
+def test_a_batch_that_has_ended_is_known_again(engine):
+    opened(engine, then=THEN)
+    close(engine)
+    assert opened(engine, then=THEN).state == "ended"
+    assert shown(engine).then_id is not None
+
+
+@on_sql
+def test_members_of_many_batches_are_counted_in_parts(engine, monkeypatch):
+    """Each batch sends its message once, and what is left over is due at once."""
+    texts = [str(number) for number in range(9)]
+    for text in texts:
+        opened(engine, text, then=BatchMessage("reports", NewMessage(text)))
+        added(engine, text, id=text)
+        close(engine, text)
+    monkeypatch.setattr(limits, "MESSAGE_BATCH_WEIGHT", limits.COMMIT_MESSAGES_MAX // 4)
+    result = run(engine, Ack("q", receipts(receive(engine, 9))))
+    sent = [0]
+    while result.next_due_ms == T0:
+        result = run(engine)
+        sent.append(sum(counts.ready for queue, counts in counted(engine).items() if queue == "reports"))
+    monkeypatch.undo()
+    assert max(after - before for before, after in pairwise(sent)) <= 4
+    assert sorted(contents(receive(engine, 10, queue="reports"))) == texts
+    assert [counts(engine, text) for text in texts] == [(0, 1, 0, 0)] * 9
+
+
+@pytest.fixture
+def busy(engine, monkeypatch) -> Callable[..., None]:
+    """Runs commands in a batch of the writer which has already counted as much as it may."""
+    opened(engine, "busy")
+
+    def run_busy(*commands):
+        added(engine, "x", id="busy", queue="busy")
+        acked = Ack("busy", receipts(receive(engine, queue="busy")))
+        with monkeypatch.context() as patched:
+            patched.setattr(limits, "MESSAGE_BATCH_WEIGHT", limits.COMMIT_MESSAGES_MAX)
+            assert run(engine, acked, *commands).next_due_ms == T0
+
+    return run_busy
+
+
+@on_sql
+def test_a_member_that_waits_to_be_counted_may_change_again(engine, busy):
+    opened(engine, then=THEN, on_dead=ALARM)
+    (one,) = added(engine, "1", max_attempts=1)
+    busy(Nack("q", receipts(receive(engine)), 0))
+    busy(Redrive("q-dlq", (one.id,)))
+    close(engine)
+    assert counts(engine) == (1, 0, 0, 0)
+    _, receipt = receive_one(engine)
+    ack(engine, receipt)
+    assert waiting(engine, "reports") == ["all done"]
+    assert waiting(engine, "alarms") == ["one is dead"]
+
+
+@on_sql
+def test_a_batch_is_not_closed_over_members_that_wait_to_be_counted(engine, busy):
+    """A dead letter was redriven, but is still counted as dead: the batch would end without it."""
+    opened(engine, then=THEN)
+    (one,) = added(engine, "1", max_attempts=1)
+    do(engine, Nack("q", receipts(receive(engine)), 0))
+    busy(Redrive("q-dlq", (one.id,)))
+    batch = CloseMessageBatch("b")
+    assert engine.execute_batch(Batch([batch], T0, moves_staged=False)).outcomes[0].left == 1
+    engine.commit()
+    assert waiting(engine, "reports") == []
+
+
+@on_sql
+@pytest.mark.parametrize("damaged", ["progress", "terms"])
+def test_a_damaged_batch_does_not_hold_up_others(engine, execute, damaged):
+    for id in "xy":
+        opened(engine, id, then=BatchMessage("reports", NewMessage(id)))
+        added(engine, id, id=id)
+        close(engine, id)
+    execute(f"UPDATE message_batches SET {damaged} = '{{' || {damaged} WHERE id = 'x'")
+    result = run(engine, Ack("q", receipts(receive(engine, 2))))
+    assert result.outcomes == [(True, True)]
+    assert [each.error.startswith("batch ") for each in result.set_aside] == [True]
+    assert waiting(engine, "reports") == ["y"]
+    page = run(engine, ShowMessageBatches(limit=9))
+    assert [each.id for each in page.outcomes[0].batches] == ["y"]
+    assert ["batch x" in each.error for each in page.set_aside] == [True]
+    execute(f"UPDATE message_batches SET {damaged} = substr({damaged}, 2) WHERE id = 'x'")
+    later = T0 + RETRY_MS
+    run(engine, now=later)
+    assert sorted(contents(receive(engine, 9, queue="reports", now=later))) == ["x", "y"]  # y: again
+
+
+@on_sql
+def test_what_becomes_of_members_of_a_damaged_batch_is_not_read_again_and_again(engine, execute):
+    """Each commit with one of its members would run twice."""
+    opened(engine, "x", then=THEN)
+    added(engine, "1", "2", id="x")
+    execute("UPDATE message_batches SET progress = '{' || progress WHERE id = 'x'")
+    for number_of_reports in (1, 0):
+        _, receipt = receive_one(engine)
+        assert len(run(engine, Ack("q", (receipt,))).set_aside) == number_of_reports
+
+
+@on_sql
+def test_a_batch_inside_of_a_damaged_one_ends(engine, execute):
+    opened(engine, "outer", then=THEN)
+    opened(engine, "inner", then=BatchMessage("q", NewMessage("second")), outer="outer")
+    added(engine, "first", id="inner")
+    close(engine, "outer")
+    close(engine, "inner")
+    execute("UPDATE message_batches SET progress = '{' || progress WHERE id = 'outer'")
+    _, receipt = receive_one(engine)
+    assert ack(engine, receipt)
+    assert waiting(engine, "q") == ["second"]
+    assert shown(engine, "inner").outcome == "sent"
+
+
+@on_sql
+def test_a_batch_that_could_not_be_read_expires_at_its_time(engine, execute):
+    opened(engine, expires_ms=HOUR_MS)
+    (one,) = added(engine, "1", max_attempts=1)
+    execute("UPDATE message_batches SET progress = '{' || progress")
+    do(engine, Nack("q", receipts(receive(engine)), 0))
+    do(engine, Redrive("q-dlq", (one.id,)))
+    outcomes = []
+    for later in (RETRY_MS, HOUR_MS):
+        assert len(run(engine, now=T0 + later).set_aside) > 0
+        execute("UPDATE message_batches SET progress = substr(progress, 2)")
+        run(engine, now=T0 + later + RETRY_MS)
+        assert counts(engine, now=T0 + later + RETRY_MS) == (1, 0, 0, 0)
+        outcomes.append(shown(engine, now=T0 + later + RETRY_MS).outcome)
+        execute("UPDATE message_batches SET progress = '{' || progress")
+    assert outcomes == [None, "expired"]
+
+
+def test_a_batch_has_so_many_members(engine, monkeypatch):
+    monkeypatch.setattr(limits, "MESSAGE_BATCH_MEMBERS_MAX", 2)
+    opened(engine)
+    added(engine, "1")
+    assert isinstance(added(engine, "2", "3"), MessageBatchFull)
+    added(engine, "2")
+    assert isinstance(opened(engine, "inner", outer="b"), MessageBatchFull)
+    assert counts(engine) == (2, 0, 0, 0)
