@@ -43,7 +43,7 @@ from forq_trio.model.logs.events import MessageEvent as MessageEvent
 from forq_trio.model.logs.history import FinishedMessage as FinishedMessage
 from forq_trio.model.logs.history import FinishedPage as FinishedPage
 from forq_trio.model.logs.history_bodies import HistoryFilter as HistoryFilter
-from forq_trio.model.message_batches.types import BatchMessage as BatchMessage
+from forq_trio.model.message_batches.types import AddressedMessage as AddressedMessage
 from forq_trio.model.message_batches.types import MessageBatch as MessageBatch
 from forq_trio.model.message_batches.types import MessageBatchPage as MessageBatchPage
 from forq_trio.model.message_batches.types import NewMessageBatch as NewMessageBatch

@@ -15,7 +15,7 @@ from forq_trio.model.message_batches.methods import MessageBatchMethods
 from forq_trio.model.message_batches.types import (
     BATCH_ATTRIBUTE,
     ENDED_ATTRIBUTE,
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchPage,
     NewMessageBatch,
@@ -41,7 +41,7 @@ class MessageBatchCalls(MessageBatchMethods, Sends):
         await name_queues(self._writer, *[queue for each in batch.messages for queue in each.queues])
         return await self._writer.execute(commands.OpenMessageBatch(batch_id, batch, token_of_task()))
 
-    def _check_sent(self, sent: BatchMessage) -> None:
+    def _check_sent(self, sent: AddressedMessage) -> None:
         """Raise the error for a message that a batch cannot send."""
         check_producible(sent.queue)
         if sent.message.deduplication_id is not None:
@@ -50,7 +50,7 @@ class MessageBatchCalls(MessageBatchMethods, Sends):
         self._check_texts(check_message(message, self._clock.now_ms()))
 
     async def add_to_batch(
-        self, batch_id: str, messages: Sequence[BatchMessage]
+        self, batch_id: str, messages: Sequence[AddressedMessage]
     ) -> list[Produced | ForqError]:
         check_pipeline_name(batch_id, "batch")
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")

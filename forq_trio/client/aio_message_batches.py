@@ -15,7 +15,7 @@ from forq_trio.model.message_batches import endpoints as batch_api
 from forq_trio.model.message_batches.bodies import AddMembers, MessageBatchesQuery
 from forq_trio.model.message_batches.methods import MessageBatchMethods
 from forq_trio.model.message_batches.types import (
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchPage,
     NewMessageBatch,
@@ -31,7 +31,7 @@ class AsyncMessageBatches(MessageBatchMethods, AsyncConnection):
         return await self._call(batch_api.OPEN_BATCH, batch, batch=name)
 
     async def add_to_batch(
-        self, batch_id: str, messages: Sequence[BatchMessage]
+        self, batch_id: str, messages: Sequence[AddressedMessage]
     ) -> list[Produced | ForqError]:
         for each in messages:
             check_texts(each.message)

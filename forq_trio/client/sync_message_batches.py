@@ -14,7 +14,7 @@ from forq_trio.model.limits import MESSAGE_BATCHES_PAGE_DEFAULT
 from forq_trio.model.message_batches import endpoints as batch_api
 from forq_trio.model.message_batches.bodies import AddMembers, MessageBatchesQuery
 from forq_trio.model.message_batches.types import (
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchPage,
     NewMessageBatch,
@@ -36,7 +36,7 @@ class MessageBatches(Connection):
         name = str(uuid4()) if batch_id is None else batch_id
         return self._call(batch_api.OPEN_BATCH, batch, batch=name)
 
-    def add_to_batch(self, batch_id: str, messages: Sequence[BatchMessage]) -> list[Produced | ForqError]:
+    def add_to_batch(self, batch_id: str, messages: Sequence[AddressedMessage]) -> list[Produced | ForqError]:
         """Send up to 1,000 messages as members of a batch, in one commit; each is refused alone.
 
         Results in the order of the messages; for a refused one the error that `produce` would raise. Raises

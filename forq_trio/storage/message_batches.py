@@ -37,7 +37,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.message_batches.types import (
     BATCH_ATTRIBUTE,
     ENDED_ATTRIBUTE,
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchOutcome,
     NewMessageBatch,
@@ -311,7 +311,7 @@ def with_retries(stored: StoredMessageBatch) -> StoredMessageBatch:
     return replace(stored, progress=replace(progress, to_send=progress.to_retry, to_retry=()))
 
 
-def next_to_send(stored: StoredMessageBatch, *, outer_takes: bool) -> BatchMessage:
+def next_to_send(stored: StoredMessageBatch, *, outer_takes: bool) -> AddressedMessage:
     """The message that a batch sends next. outer_takes: whether `then` becomes a member of the outer batch."""
     which = stored.progress.to_send[0]
     message = stored.new.then if which == "then" else stored.new.on_dead

@@ -21,7 +21,7 @@ from forq_trio.model.message_batches.methods import MessageBatchMethods
 from forq_trio.model.message_batches.types import (
     BATCH_ATTRIBUTE,
     OWN_ATTRIBUTES,
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     NewMessageBatch,
 )
@@ -119,7 +119,7 @@ class BatchSender:
         """
         queue = _queue_of(to)
         members = [
-            BatchMessage(queue, self._sender.message(queue, each, options, _ATTRIBUTES_MAX))
+            AddressedMessage(queue, self._sender.message(queue, each, options, _ATTRIBUTES_MAX))
             for each in payloads
         ]
         produced: list[Produced] = []
@@ -309,17 +309,17 @@ def _queue_of(to: Target[Any]) -> str:
     return to if isinstance(to, str) else to.queue
 
 
-def _sent(sender: MessageSender, to: Target[Any] | None, payload: Any) -> BatchMessage | None:
+def _sent(sender: MessageSender, to: Target[Any] | None, payload: Any) -> AddressedMessage | None:
     """The message that a batch sends to a handler or a queue; None for none."""
     if to is None:
         return None
     queue = _queue_of(to)
-    return BatchMessage(queue, sender.message(queue, payload, {}, _ATTRIBUTES_MAX))
+    return AddressedMessage(queue, sender.message(queue, payload, {}, _ATTRIBUTES_MAX))
 
 
-def _requests(members: Sequence[BatchMessage]) -> Iterator[list[BatchMessage]]:
+def _requests(members: Sequence[AddressedMessage]) -> Iterator[list[AddressedMessage]]:
     """The members in parts, each as large as one request may be."""
-    some: list[BatchMessage] = []
+    some: list[AddressedMessage] = []
     size = 0
     for each in members:
         more = bytes_of(each.message.content, each.message.attributes)

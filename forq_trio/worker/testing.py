@@ -13,7 +13,7 @@ from forq_trio.model.durations import Duration, ms_of
 from forq_trio.model.errors import ForqError
 from forq_trio.model.extras import needing
 from forq_trio.model.json_text import loads
-from forq_trio.model.message_batches.types import BatchMessage
+from forq_trio.model.message_batches.types import AddressedMessage
 from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.loop import QueueLoop, QueueStats
@@ -83,7 +83,7 @@ class WatchedSource:
         self.sent.setdefault(queue, []).append(given[-1])
         return sent
 
-    async def _add(self, batch_id: str, members: Sequence[BatchMessage]) -> list[Produced | ForqError]:
+    async def _add(self, batch_id: str, members: Sequence[AddressedMessage]) -> list[Produced | ForqError]:
         results = await self.broker.add_to_batch(batch_id, members)
         for each, result in zip(members, results, strict=True):
             if isinstance(result, Produced):

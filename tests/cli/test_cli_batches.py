@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from forq_trio import BatchMessage, ForqClient, NewMessage, NewMessageBatch
+from forq_trio import AddressedMessage, ForqClient, NewMessage, NewMessageBatch
 
 from .conftest import Forq
 
@@ -12,9 +12,9 @@ from .conftest import Forq
 @pytest.fixture
 def opened(client: ForqClient, queue: str) -> str:
     """A batch with four members of `queue`, of which one is done."""
-    then = BatchMessage(f"{queue}-reports", NewMessage("all done"))
+    then = AddressedMessage(f"{queue}-reports", NewMessage("all done"))
     batch = client.open_batch(NewMessageBatch(then=then, on_dead=then))
-    client.add_to_batch(batch.id, [BatchMessage(queue, NewMessage(f"m{n}")) for n in range(4)])
+    client.add_to_batch(batch.id, [AddressedMessage(queue, NewMessage(f"m{n}")) for n in range(4)])
     (delivery,) = client.receive(queue, wait_ms=0)
     client.ack(queue, delivery.receipt)
     return batch.id

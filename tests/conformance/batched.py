@@ -6,13 +6,13 @@ from forq_trio.model.commands import (
     OpenMessageBatch,
     ShowMessageBatches,
 )
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 
 from .script import T0, contents, do, receive
 
-THEN = BatchMessage("reports", NewMessage("all done"))
-ALARM = BatchMessage("alarms", NewMessage("one is dead"))
+THEN = AddressedMessage("reports", NewMessage("all done"))
+ALARM = AddressedMessage("alarms", NewMessage("one is dead"))
 
 
 def opened(engine, id="b", *, by=None, now=T0, **terms):
@@ -20,7 +20,7 @@ def opened(engine, id="b", *, by=None, now=T0, **terms):
 
 
 def added(engine, *texts, id="b", queue="q", now=T0, **options):
-    messages = tuple(BatchMessage(queue, NewMessage(text, **options)) for text in texts)
+    messages = tuple(AddressedMessage(queue, NewMessage(text, **options)) for text in texts)
     return do(engine, AddToMessageBatch(id, messages), now)
 
 

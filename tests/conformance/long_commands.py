@@ -36,7 +36,7 @@ from forq_trio.model.commands import (
     TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.publishing.types import Stage
 from forq_trio.model.queues.setting_values import Overflow
@@ -113,7 +113,7 @@ opening = st.builds(
     on_dead=sent_by_batches,
     needs=st.sampled_from(("ended", "done")),
 )
-members = st.builds(BatchMessage, queues, messages)
+members = st.builds(AddressedMessage, queues, messages)
 batching = one_of(
     opening,
     *[st.builds(AddToMessageBatch, batch_ids, st.lists(members, min_size=1, max_size=4).map(tuple))] * 4,

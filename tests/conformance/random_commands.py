@@ -85,7 +85,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.dead_letters.redrives import RedriveState, RedriveStep
 from forq_trio.model.keys.types import Mode, Offering
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import NewMessageWithDefaultBound, Receipt
 from forq_trio.model.messages.where import where_of
@@ -416,7 +416,7 @@ batch_ids = st.sampled_from("pqr")
 sent_by_batches = st.one_of(
     st.none(),
     st.builds(
-        lambda queue, content, group, own: BatchMessage(
+        lambda queue, content, group, own: AddressedMessage(
             queue, NewMessage(content, group=group, dead_letter_queue=own)
         ),
         sent_to,
@@ -443,7 +443,7 @@ batching = st.one_of(
         st.builds(
             AddToMessageBatch,
             batch_ids,
-            st.lists(st.builds(BatchMessage, sent_to, messages), min_size=1, max_size=3).map(tuple),
+            st.lists(st.builds(AddressedMessage, sent_to, messages), min_size=1, max_size=3).map(tuple),
         )
     ]
     * 3,

@@ -52,7 +52,7 @@ from forq_trio.model.commands import (
     StagePage,
     TrimHistory,
 )
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.queues.setting_values import GroupOrder, Overflow
 from forq_trio.model.queues.settings import SettingsChange
@@ -336,7 +336,7 @@ class Members(OneByOne):
     @initialize()
     def open_batches(self):
         for id, outer in (("p", None), ("q", "p"), ("r", None)):
-            then = BatchMessage("a", NewMessage(f"after {id}"))
+            then = AddressedMessage("a", NewMessage(f"after {id}"))
             new = NewMessageBatch(then=then, on_dead=then, outer=outer)
             self.execute([OpenMessageBatch(id, new)], {}, 0)
 

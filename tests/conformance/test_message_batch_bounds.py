@@ -9,7 +9,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
 from forq_trio.model.errors import MessageBatchFull, TooManyMessageBatches
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.message_batches import size_of
@@ -73,7 +73,7 @@ def test_what_batches_send_is_bounded_in_bytes(engine, monkeypatch):
 
 
 def test_what_batches_send_counts_as_it_is_stored():
-    plain, escaped = (BatchMessage("r", NewMessage(character * 1_000)) for character in "a\x01")
+    plain, escaped = (AddressedMessage("r", NewMessage(character * 1_000)) for character in "a\x01")
     assert size_of(NewMessageBatch(then=escaped)) - size_of(NewMessageBatch(then=plain)) == 5_000
     assert size_of(NewMessageBatch()) == 0
 
@@ -116,7 +116,7 @@ def test_members_of_many_batches_are_counted_in_parts(engine, monkeypatch):
     """Each batch sends its message once, and what is left over is due at once."""
     texts = [str(number) for number in range(9)]
     for text in texts:
-        opened(engine, text, then=BatchMessage("reports", NewMessage(text)))
+        opened(engine, text, then=AddressedMessage("reports", NewMessage(text)))
         added(engine, text, id=text)
         close(engine, text)
     monkeypatch.setattr(limits, "MESSAGE_BATCH_WEIGHT", limits.COMMIT_MESSAGES_MAX // 4)
@@ -177,7 +177,7 @@ def test_a_batch_is_not_closed_over_members_that_wait_to_be_counted(engine, busy
 @pytest.mark.parametrize("damaged", ["progress", "terms"])
 def test_a_damaged_batch_does_not_hold_up_others(engine, execute, damaged):
     for id in "xy":
-        opened(engine, id, then=BatchMessage("reports", NewMessage(id)))
+        opened(engine, id, then=AddressedMessage("reports", NewMessage(id)))
         added(engine, id, id=id)
         close(engine, id)
     execute(f"UPDATE message_batches SET {damaged} = '{{' || {damaged} WHERE id = 'x'")
@@ -208,7 +208,7 @@ def test_what_becomes_of_members_of_a_damaged_batch_is_not_read_again_and_again(
 @on_sql
 def test_a_batch_inside_of_a_damaged_one_ends(engine, execute):
     opened(engine, "outer", then=THEN)
-    opened(engine, "inner", then=BatchMessage("q", NewMessage("second")), outer="outer")
+    opened(engine, "inner", then=AddressedMessage("q", NewMessage("second")), outer="outer")
     added(engine, "first", id="inner")
     close(engine, "outer")
     close(engine, "inner")

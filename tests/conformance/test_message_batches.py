@@ -22,7 +22,7 @@ from forq_trio.model.errors import (
     MessageBatchTooDeep,
     QueueFull,
 )
-from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, ENDED_ATTRIBUTE, BatchMessage
+from forq_trio.model.message_batches.types import BATCH_ATTRIBUTE, ENDED_ATTRIBUTE, AddressedMessage
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Produced, Receipt
 from forq_trio.model.queues.setting_values import Overflow
@@ -223,7 +223,7 @@ def chain(engine, steps):
     """Steps that wait for each other; returns the ids of their batches, and the first message."""
     ids = [str(number) for number in range(1, steps)]
     for outer, id in zip([None, *ids], ids, strict=False):
-        then = BatchMessage("q", NewMessage(f"after {id}", max_attempts=1))
+        then = AddressedMessage("q", NewMessage(f"after {id}", max_attempts=1))
         opened(engine, id, then=then, needs="done", outer=outer)
     (first,) = added(engine, "first", id=ids[-1], max_attempts=1)
     for id in ids:
@@ -256,7 +256,7 @@ def test_members_may_add_members_until_the_last_has_ended(engine):
     close(engine)
     _, receipt = receive_one(engine)
     outcome = run(
-        engine, Ack("q", (receipt,)), AddToMessageBatch("b", (BatchMessage("q", NewMessage("2")),))
+        engine, Ack("q", (receipt,)), AddToMessageBatch("b", (AddressedMessage("q", NewMessage("2")),))
     ).outcomes
     assert outcome[0] == (True,)
     assert counts(engine) == (1, 1, 0, 0)
@@ -275,10 +275,10 @@ def test_a_message_that_is_refused_or_known_is_no_member(engine):
         AddToMessageBatch(
             "b",
             (
-                BatchMessage("q", NewMessage("1", deduplication_id="d")),
-                BatchMessage("q", NewMessage("1", deduplication_id="d")),
-                BatchMessage("q", NewMessage("2")),
-                BatchMessage("q", NewMessage("3")),
+                AddressedMessage("q", NewMessage("1", deduplication_id="d")),
+                AddressedMessage("q", NewMessage("1", deduplication_id="d")),
+                AddressedMessage("q", NewMessage("2")),
+                AddressedMessage("q", NewMessage("3")),
             ),
         ),
     )
@@ -294,7 +294,7 @@ def test_members_that_are_evicted_are_counted(engine):
     _, refused = added(engine, "1", "2")
     assert isinstance(refused, QueueFull)
     for _ in range(2):
-        run(engine, *[AddToMessageBatch("b", (BatchMessage("q", NewMessage("m")),)) for _ in range(2)])
+        run(engine, *[AddToMessageBatch("b", (AddressedMessage("q", NewMessage("m")),)) for _ in range(2)])
     assert counts(engine) == (1, 0, 4, 0)
 
 
@@ -407,7 +407,7 @@ def test_an_outer_batch_does_not_wait_for_on_dead(engine):
 
 def test_an_inner_batch_is_a_member_and_its_then_takes_its_place(engine):
     opened(engine, "outer", then=THEN)
-    opened(engine, "inner", then=BatchMessage("q", NewMessage("second")), outer="outer")
+    opened(engine, "inner", then=AddressedMessage("q", NewMessage("second")), outer="outer")
     added(engine, "first", id="inner")
     close(engine, "outer")
     close(engine, "inner")

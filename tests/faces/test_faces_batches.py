@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio import (
-    BatchMessage,
+    AddressedMessage,
     InvalidAttributes,
     InvalidName,
     InvalidRequest,
@@ -19,11 +19,11 @@ from forq_trio import (
 
 from .face import Face
 
-THEN = BatchMessage("reports", NewMessage("all done", priority=7))
+THEN = AddressedMessage("reports", NewMessage("all done", priority=7))
 
 
-def members(*texts: str, queue: str = "q") -> list[BatchMessage]:
-    return [BatchMessage(queue, NewMessage(text)) for text in texts]
+def members(*texts: str, queue: str = "q") -> list[AddressedMessage]:
+    return [AddressedMessage(queue, NewMessage(text)) for text in texts]
 
 
 async def test_a_batch_counts_and_sends(face: Face) -> None:
@@ -63,8 +63,8 @@ async def test_a_batch_without_an_id_gets_one_and_is_abandoned(face: Face) -> No
 
 
 async def test_a_message_leaves_as_many_attributes_as_a_batch_adds(face: Face) -> None:
-    def message(attributes: int) -> BatchMessage:
-        return BatchMessage("q", NewMessage("m", attributes={f"a{n}": "" for n in range(attributes)}))
+    def message(attributes: int) -> AddressedMessage:
+        return AddressedMessage("q", NewMessage("m", attributes={f"a{n}": "" for n in range(attributes)}))
 
     methods = face.methods
     await methods.open_batch(NewMessageBatch(then=message(8)), batch_id="b")
@@ -79,10 +79,10 @@ async def test_a_message_leaves_as_many_attributes_as_a_batch_adds(face: Face) -
 async def test_what_is_wrong_is_refused(face: Face) -> None:
     methods = face.methods
     await methods.open_batch(NewMessageBatch(), batch_id="b")
-    known = BatchMessage("r", NewMessage("m", deduplication_id="d"))
+    known = AddressedMessage("r", NewMessage("m", deduplication_id="d"))
     wrong = {
         MessageBatchExists: NewMessageBatch(then=THEN),
-        ProduceToDeadLetterQueue: NewMessageBatch(then=BatchMessage("r-dlq", NewMessage("m"))),
+        ProduceToDeadLetterQueue: NewMessageBatch(then=AddressedMessage("r-dlq", NewMessage("m"))),
         InvalidRequest: NewMessageBatch(then=known),
         MessageBatchNotFound: NewMessageBatch(outer="none"),
         OutOfRange: NewMessageBatch(expires_ms=1),

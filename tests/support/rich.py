@@ -9,7 +9,7 @@ from forq_trio.model.access.sessions import UiSession
 from forq_trio.model.access.types import AccessToken, Digest, Key, Scope
 from forq_trio.model.consumers.types import Settling
 from forq_trio.model.keys.types import Offering
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.model.outboxes.types import RelayedMessage
@@ -78,10 +78,12 @@ def _fail(engine: Engine) -> None:
 
 def _open_batches(engine: Engine) -> None:
     """One with members, of which one is dead; another inside of it."""
-    then = BatchMessage("reports", NewMessage("größe ✓", attributes={"k": "v"}))
+    then = AddressedMessage("reports", NewMessage("größe ✓", attributes={"k": "v"}))
     do(engine, commands.OpenMessageBatch("b", NewMessageBatch(then=then, on_dead=then), "ann"))
     do(engine, commands.OpenMessageBatch("inner", NewMessageBatch(outer="b")))
-    members = tuple(BatchMessage("members", NewMessage(f"m{number}", max_attempts=1)) for number in range(3))
+    members = tuple(
+        AddressedMessage("members", NewMessage(f"m{number}", max_attempts=1)) for number in range(3)
+    )
     do(engine, commands.AddToMessageBatch("b", members))
     first, second = do(engine, claim(queue="members", most=2))
     do(engine, nack(first, queue="members"))

@@ -7,12 +7,12 @@ from forq_trio.model.commands import (
     OpenMessageBatch,
     ShowMessageBatches,
 )
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from support.waits_of import Commands, World, case, names
 from support.words import receipts
 
-THEN = BatchMessage("reports", NewMessage("x"))
+THEN = AddressedMessage("reports", NewMessage("x"))
 
 
 def opened(world: World, n: int) -> None:
@@ -28,7 +28,9 @@ def opens_batches(world: World, n: int) -> Commands:
 @case(AddToMessageBatch)
 def adds_to_batches(world: World, n: int) -> Commands:
     opened(world, n)
-    return [AddToMessageBatch(name, (BatchMessage("members", NewMessage("x")),)) for name in names(n, "b")]
+    return [
+        AddToMessageBatch(name, (AddressedMessage("members", NewMessage("x")),)) for name in names(n, "b")
+    ]
 
 
 @case(AddToMessageBatch)
@@ -36,7 +38,7 @@ def adds_many_to_a_batch(world: World, n: int) -> Commands:
     opened(world, 1)
     world.send(["members"], group="g", deduplication_id="d")
     made = [NewMessage("x", group=each, deduplication_id=each) for each in names(4 * n, "m")]
-    return [AddToMessageBatch("b0", tuple(BatchMessage("members", each) for each in made))]
+    return [AddToMessageBatch("b0", tuple(AddressedMessage("members", each) for each in made))]
 
 
 @case(CloseMessageBatch)
@@ -55,7 +57,7 @@ def shows_batches(world: World, n: int) -> Commands:
 def acks_of_members_of_many_batches(world: World, n: int) -> Commands:
     opened(world, n)
     for name in names(n, "b"):
-        messages = tuple(BatchMessage("members", NewMessage("x")) for _ in range(2))
+        messages = tuple(AddressedMessage("members", NewMessage("x")) for _ in range(2))
         world.run(AddToMessageBatch(name, messages))
     deliveries = world.claim(["members"], 2 * n)
     return [Ack("members", receipts([each])) for each in deliveries[::2]]

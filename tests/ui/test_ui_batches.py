@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from forq_trio import BatchMessage, NewMessage, NewMessageBatch
+from forq_trio import AddressedMessage, NewMessage, NewMessageBatch
 from forq_trio.model.access.types import Scope
 from forq_trio.model.message_batches.types import MessageBatch
 from forq_trio.ui.pages.batches import row_of
@@ -32,9 +32,9 @@ def visit(ui) -> Iterator[Callable[..., httpx.Client]]:
 
 def opened(ui: InProcessUi, name: str = LONG, members: int = 4) -> None:
     """A batch whose first member is done."""
-    then = BatchMessage("reports", NewMessage("all done"))
+    then = AddressedMessage("reports", NewMessage("all done"))
     ui.call(ui.broker.open_batch, NewMessageBatch(then=then, on_dead=then), batch_id=name)
-    messages = [BatchMessage("pages", NewMessage(f"m{number}")) for number in range(members)]
+    messages = [AddressedMessage("pages", NewMessage(f"m{number}")) for number in range(members)]
     ui.call(ui.broker.add_to_batch, name, messages)
     (first,) = ui.call(ui.broker.receive, "pages")
     ui.call(ui.broker.ack, "pages", first.receipt)

@@ -238,7 +238,7 @@ def ends_of(
             with source.scope, pytest.raises(raised) if raised else nullcontext():
                 await deed(app)
             await app.drain()
-            return [each.result for each in (await broker.batches()).batches]
+            return [each.outcome for each in (await broker.batches()).batches]
 
     return seen, anyio.run(main, backend=backend)
 

@@ -24,7 +24,7 @@ from forq_trio.model import errors, limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.message_batches import endpoints as api
 from forq_trio.model.message_batches.bodies import AddMembers
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.bodies import SendResult, SendResults
 
 
@@ -35,7 +35,7 @@ class _RawMembers(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _RawMember(Struct, frozen=True, forbid_unknown_fields=True):
-    """BatchMessage whose message is not decoded yet."""
+    """AddressedMessage whose message is not decoded yet."""
 
     queue: str
     message: Raw
@@ -43,7 +43,7 @@ class _RawMember(Struct, frozen=True, forbid_unknown_fields=True):
 
 _read_new = BodyReader(NewMessageBatch)
 _read_members = BodyReader(_RawMembers, AddMembers)
-_read_member = BodyReader(_RawMember, BatchMessage)
+_read_member = BodyReader(_RawMember, AddressedMessage)
 
 
 class MessageBatchEndpoints:
@@ -64,27 +64,27 @@ class MessageBatchEndpoints:
         if len(request.body) > limits.PRODUCE_BATCH_BYTES_MAX:
             most = limits.PRODUCE_BATCH_BYTES_MAX
             raise Refused(errors.ContentTooLarge, f"the messages have at most {most} bytes", status=413)
-        entries: list[BatchMessage | Refused] = []
+        entries: list[AddressedMessage | Refused] = []
         slices = ReadSlices()
         for raw in entries_of(read_batch(_read_members, request.body)):
             await slices.read(len(raw))
             entries.append(_read_entry(raw))
-        members = [each for each in entries if isinstance(each, BatchMessage)]
+        members = [each for each in entries if isinstance(each, AddressedMessage)]
         for each in members:
             _check_may_send(request, each)
         outcomes = await self._broker.add_to_batch(batch_id, members)
         return json_response(SendResults(results_of(entries, outcomes, stored, SendResult)))
 
 
-def _read_entry(raw: Raw) -> BatchMessage | Refused:
+def _read_entry(raw: Raw) -> AddressedMessage | Refused:
     try:
         each = _read_member(raw)
-        return BatchMessage(each.queue, read_our_message(each.message))
+        return AddressedMessage(each.queue, read_our_message(each.message))
     except Refused as refusal:
         return refusal
 
 
-def _check_may_send(request: Request, message: BatchMessage) -> None:
+def _check_may_send(request: Request, message: AddressedMessage) -> None:
     """Raise Forbidden unless the key may send this message."""
     for queue in message.queues:
         request.principal.check(Scope.PRODUCE, queue)

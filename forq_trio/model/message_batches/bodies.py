@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.message_batches.types import BatchMessage
+from forq_trio.model.message_batches.types import AddressedMessage
 from forq_trio.model.queries import Query
 from forq_trio.model.values import bounded, up_to
 
@@ -14,7 +14,8 @@ class AddMembers(Struct, frozen=True, forbid_unknown_fields=True):
     """Messages to store as members of a batch."""
 
     messages: Annotated[
-        list[BatchMessage], up_to(limits.PRODUCE_BATCH_MAX, "Each with its queue; at most 4 MiB together.")
+        list[AddressedMessage],
+        up_to(limits.PRODUCE_BATCH_MAX, "Each with its queue; at most 4 MiB together."),
     ]
 
 

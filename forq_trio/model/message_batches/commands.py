@@ -4,7 +4,7 @@ from forq_trio.model import limits
 from forq_trio.model.command import Command, CommandOrder, Effect, Traits
 from forq_trio.model.forq_error import ForqError
 from forq_trio.model.message_batches.types import (
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchPage,
     NewMessageBatch,
@@ -13,7 +13,7 @@ from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Produced
 
 
-def _bytes_of(messages: tuple[BatchMessage, ...]) -> int:
+def _bytes_of(messages: tuple[AddressedMessage, ...]) -> int:
     return sum([bytes_of(each.message.content, each.message.attributes) for each in messages])
 
 
@@ -55,7 +55,7 @@ class AddToMessageBatch(Command[tuple[Produced | ForqError, ...]], frozen=True, 
     traits = Traits(CommandOrder.BATCHES, Effect.GROWS, weighs=_added_weight, stores=_added_bytes)
 
     id: str
-    messages: tuple[BatchMessage, ...]
+    messages: tuple[AddressedMessage, ...]
 
 
 class CloseMessageBatch(Command[MessageBatch], frozen=True, gc=False):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MESSAGE_BATCHES_PAGE_DEFAULT
 from forq_trio.model.message_batches.types import (
-    BatchMessage,
+    AddressedMessage,
     MessageBatch,
     MessageBatchPage,
     NewMessageBatch,
@@ -29,7 +29,7 @@ class MessageBatchMethods(ABC):
 
     @abstractmethod
     async def add_to_batch(
-        self, batch_id: str, messages: Sequence[BatchMessage]
+        self, batch_id: str, messages: Sequence[AddressedMessage]
     ) -> list[Produced | ForqError]:
         """Send up to 1,000 messages as members of a batch, in one commit; each is refused alone.
 

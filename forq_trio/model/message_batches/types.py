@@ -43,7 +43,7 @@ ExpiresMs = Annotated[
 ]
 
 
-class BatchMessage(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class AddressedMessage(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A message, and the queue that it goes to."""
 
     queue: str  # no dead-letter queue
@@ -61,14 +61,14 @@ class NewMessageBatch(
 ):
     """A batch to open."""
 
-    then: BatchMessage | None = None  # sent once when all members have ended; null: nothing is
-    on_dead: BatchMessage | None = None  # sent once when a member becomes a dead letter; null: nothing is
+    then: AddressedMessage | None = None  # sent once when all members have ended; null: nothing is
+    on_dead: AddressedMessage | None = None  # sent once when a member becomes a dead letter; null: nothing is
     needs: Needs = "ended"
     expires_ms: ExpiresMs = limits.MESSAGE_BATCH_EXPIRES_MS_DEFAULT
     outer: str | None = None  # the id of the batch that has this one as a member; null for none
 
     @property
-    def messages(self) -> tuple[BatchMessage, ...]:
+    def messages(self) -> tuple[AddressedMessage, ...]:
         """The messages that it is to send."""
         return tuple(each for each in (self.then, self.on_dead) if each is not None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from forq_trio import BatchMessage, ForqClient, NewMessage, NewMessageBatch, open_broker
+from forq_trio import AddressedMessage, ForqClient, NewMessage, NewMessageBatch, open_broker
 from support.real_server import SECRET, real_server
 
 pytestmark = [pytest.mark.process, pytest.mark.tier2]
@@ -23,11 +23,11 @@ async def prepare(url: str) -> None:
     """Each batch has its members all over the queue, so that many are about to end at once."""
     async with open_broker(url) as broker:
         for n in range(BATCHES):
-            then = BatchMessage("reports", NewMessage(str(n)))
+            then = AddressedMessage("reports", NewMessage(str(n)))
             await broker.open_batch(NewMessageBatch(then=then), batch_id=f"b{n}")
         for number in range(MEMBERS):
             for n in range(BATCHES):
-                await broker.add_to_batch(f"b{n}", [BatchMessage("q", NewMessage(f"{n}.{number}"))])
+                await broker.add_to_batch(f"b{n}", [AddressedMessage("q", NewMessage(f"{n}.{number}"))])
         for n in range(BATCHES):
             await broker.close_batch(f"b{n}")
 

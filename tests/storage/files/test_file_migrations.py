@@ -22,8 +22,14 @@ NEVER_CHANGED = {
     "sqlite": {
         23: "e210179cbbbdce24b8d65938ef2636c17b0a70a00341b2a63ef463d1a5bdf4f4",
         24: "67bf67a4aeec803255806e0cf4b747facfce2ac556d1671ba14f6c020019ed95",
+        25: "198d4c3b7ded754751715dd013bca5a7fe0472817de41bb3b92115a1f2f2f24b",
+        26: "fdbb7c55b7d3134ce6700549bd33da2c02c0a4b4e8876bff6d928eb5f8e8b89f",
     },
-    "postgres": {11: "ae51096b9a8c84ce43f65e1ab35d26795aef53176ad41cc8f597476398b3854f"},
+    "postgres": {
+        11: "ae51096b9a8c84ce43f65e1ab35d26795aef53176ad41cc8f597476398b3854f",
+        12: "fa2dc82397a991478b6a4fcd0587ddc3992227021eedba847c96e80291429103",
+        13: "96e5863a8187e0fbfe43c01d23d7a7bc9ee860e726b10b26b4fae97f77319dda",
+    },
 }
 """The checksums of the migrations that databases have had; a later one is added with its release."""
 LATEST = migrations.KNOWN[-1].version

@@ -11,20 +11,20 @@ from forq_trio.model.commands import (
     OpenMessageBatch,
     ShowMessageBatches,
 )
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do
 from support.words import ack, claim, contents
 
-LARGE = BatchMessage("reports", NewMessage("\x01" * limits.CONTENT_BYTES_MAX))
+LARGE = AddressedMessage("reports", NewMessage("\x01" * limits.CONTENT_BYTES_MAX))
 
 
 def make(engine, *ids: str, members: int = 2, **terms) -> None:
     for id in ids:
         do(engine, OpenMessageBatch(id, NewMessageBatch(**terms), "t"))
-        added = tuple(BatchMessage("q", NewMessage(id)) for _ in range(members))
+        added = tuple(AddressedMessage("q", NewMessage(id)) for _ in range(members))
         do(engine, AddToMessageBatch(id, added))
         do(engine, CloseMessageBatch(id))
 
@@ -40,7 +40,7 @@ def test_what_a_batch_sends_is_not_written_again_with_each_member(engine) -> Non
 
 
 def test_nothing_is_left_of_batches_that_are_over_but_themselves(engine) -> None:
-    make(engine, "a", "b", then=BatchMessage("reports", NewMessage("done")))
+    make(engine, "a", "b", then=AddressedMessage("reports", NewMessage("done")))
     make(engine, "abandoned", then=LARGE)
     do(engine, OpenMessageBatch("inside", NewMessageBatch(then=LARGE, outer="abandoned")))
     for id in ("abandoned", "inside"):
@@ -59,7 +59,7 @@ def test_a_restart_knows_that_there_are_members(tmp_path, monkeypatch, counted) 
     monkeypatch.setattr(limits, "MESSAGE_BATCH_MEMBERS_COUNTED_MAX", counted)
     path = str(tmp_path / "forq.db")
     with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
-        make(engine, "a", members=3, then=BatchMessage("reports", NewMessage("done")))
+        make(engine, "a", members=3, then=AddressedMessage("reports", NewMessage("done")))
         before = engine.tx.message_batches.totals
     with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         totals = engine.tx.message_batches.totals

@@ -15,7 +15,7 @@ from forq_trio.model.commands import (
     ShowMessageBatches,
 )
 from forq_trio.model.errors import ForqError, MessageBatchExists, MessageBatchNotFound, QueueFull
-from forq_trio.model.message_batches.types import BatchMessage, MessageBatch, MessageBatchPage
+from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, MessageBatchPage
 from forq_trio.model.messages.types import Produced
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.message_batches import (
@@ -99,7 +99,7 @@ def _add(
 
 
 def _send_each(
-    tx: Transaction, stored: StoredMessageBatch, messages: Sequence[BatchMessage]
+    tx: Transaction, stored: StoredMessageBatch, messages: Sequence[AddressedMessage]
 ) -> tuple[Produced | ForqError, ...] | Deferred:
     """Send messages, each on its own. If the first has to wait, all do; a later one is refused instead.
 

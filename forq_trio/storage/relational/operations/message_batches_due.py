@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
-from forq_trio.model.message_batches.types import BatchMessage
+from forq_trio.model.message_batches.types import AddressedMessage
 from forq_trio.model.messages.types import Produced
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.message_batches import (
@@ -244,7 +244,7 @@ def _send_next(tx: Transaction, stored: StoredMessageBatch) -> bool:
     return True
 
 
-def _send(tx: Transaction, sent: BatchMessage, made_by: str) -> Produced | ForqError | Deferred:
+def _send(tx: Transaction, sent: AddressedMessage, made_by: str) -> Produced | ForqError | Deferred:
     if (refusal := tx.check_takes_messages(*sent.queues)) is not None:
         return refusal
     for queue in sent.queues:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.message_batches.types import BatchMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.message_batches import (
     BatchTotals,
@@ -74,8 +74,8 @@ def insert(tx: Transaction, stored: StoredMessageBatch) -> None:
     _count_active(tx, stored, 1)
 
 
-def _without_content(sent: BatchMessage | None) -> BatchMessage | None:
-    return None if sent is None else BatchMessage(sent.queue, NewMessage(""))
+def _without_content(sent: AddressedMessage | None) -> AddressedMessage | None:
+    return None if sent is None else AddressedMessage(sent.queue, NewMessage(""))
 
 
 def read_sends(tx: Transaction, number: int) -> NewMessageBatch:
