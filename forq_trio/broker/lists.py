@@ -18,8 +18,8 @@ from forq_trio.model.dead_letters.searches import (
     MessagePage,
 )
 from forq_trio.model.logs.history import FinishedPage, Outcome
+from forq_trio.model.member_names import json_name
 from forq_trio.model.messages.types import Receipt, check_queue_name
-from forq_trio.model.values import json_name
 from forq_trio.readers.pool import ReaderPool
 
 

@@ -22,8 +22,9 @@ from forq_trio.model.errors import (
     ScheduleNotFound,
 )
 from forq_trio.model.limits import SCHEDULES_PAGE_MAX
+from forq_trio.model.member_names import json_name
 from forq_trio.model.schedules.types import NewSchedule, Schedule
-from forq_trio.model.values import json_name, seen
+from forq_trio.model.values import seen
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ from forq_trio.model.keys.checks import check_key, check_kind
 from forq_trio.model.logs.bodies import EventPage, HistoryPage, HistoryPageQuery
 from forq_trio.model.logs.endpoints import READ_HISTORY
 from forq_trio.model.logs.events import read_events as read_event_lines
+from forq_trio.model.member_names import python_name
 from forq_trio.model.messages.export import read_exported
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.paths import PATH_PARAMETERS
@@ -50,7 +51,6 @@ from forq_trio.model.publishing.bodies import ExportPage, ExportQuery
 from forq_trio.model.publishing.endpoints import EXPORT_QUEUE
 from forq_trio.model.queries import Query
 from forq_trio.model.schedules.errors import CronPlace
-from forq_trio.model.values import python_name
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")

@@ -16,10 +16,10 @@ from forq_trio.model.errors import (
     ProcessAfterTooFar,
     ProduceToDeadLetterQueue,
 )
+from forq_trio.model.member_names import json_name
 from forq_trio.model.messages.new_message import OPTIONS, NewMessage, Option
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.queues.names import is_dead_letter_queue
-from forq_trio.model.values import json_name
 
 
 def check_range(name: str, value: int, low: int, high: int, field: str | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from forq_trio.model import values
+from forq_trio.model import member_names
 
 _NAMED = re.compile(r"\{(\w+)\}")
 
@@ -50,7 +50,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     name: str = ""  # of the member
     json_name: str = ""  # in JSON
 
-    def says(self, name_of: Callable[[str], str] = values.json_name) -> str:
+    def says(self, name_of: Callable[[str], str] = member_names.json_name) -> str:
         """The meaning, with other members under their names in JSON, or as `name_of` names them."""
         return _NAMED.sub(lambda found: name_of(found[1]), self.meaning)
 

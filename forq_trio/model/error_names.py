@@ -5,7 +5,7 @@ The queue writes messages with the names of Python. The API puts in those of JSO
 
 import re
 
-from forq_trio.model.values import json_name, python_name, python_names, python_path
+from forq_trio.model.member_names import json_name, python_name, python_names, python_path
 
 _WORD = re.compile(r"\w+")
 _NESTED_PYTHON = re.compile(r"\A(\w+: )([a-z]+(?:_[a-z]+)+)")

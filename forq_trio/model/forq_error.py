@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from forq_trio.model.error_names import in_json
-from forq_trio.model.values import python_path
+from forq_trio.model.member_names import python_path
 
 
 class Reason(NamedTuple):

@@ -52,7 +52,7 @@ def offered(script: str, tmp_path, line: str, **variables: str) -> list[str]:
 @pytest.mark.process
 def test_bash_offers_commands_options_and_choices(forq: Forq, tmp_path):
     script = forq("completion", "bash").out
-    assert offered(script, tmp_path, "forq re") == ["receive", "release", "restore", "relay"]
+    assert offered(script, tmp_path, "forq re") == ["receive", "release", "result", "restore", "relay"]
     assert offered(script, tmp_path, "forq queue p") == ["pause", "purge"]
     assert offered(script, tmp_path, "forq serve --sasquatch-a") == ["--sasquatch-auth"]
     assert offered(script, tmp_path, "forq pipeline archive x --table ") == ["events", "history"]

@@ -113,7 +113,7 @@ def test_a_file_is_moved_and_back(forq, database, tmp_path: Path, monkeypatch):
     done = forq("move", "--from", f"sqlite:{path}")
     assert (done.code, done.err) == (0, "")
     *rows, said = done.out.splitlines()
-    assert "messages\t38\t" in "\n".join(rows)
+    assert "messages\t41\t" in "\n".join(rows)
     assert re.fullmatch(
         rf"{path} is moved to the PostgreSQL database \w+ at .*: \d+ rows, equal on both sides", said
     )
@@ -134,7 +134,7 @@ def test_how_far_a_move_is_stands_on_stderr(forq, database, tmp_path: Path, monk
     with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
         fill(engine)
     done = forq("move", "--from", f"sqlite:{path}", "--to", database)
-    assert "forq: copying messages: 38 rows\nforq: copying message_keys: 3 rows\n" in done.err
+    assert "forq: copying messages: 41 rows\nforq: copying message_keys: 3 rows\n" in done.err
     assert "forq: comparing messages: 30 rows\n" in done.err
     shown = forq("move", "--to", f"sqlite:{tmp_path / 'b.db'}", "--from", database, terminal=True)
     assert (shown.code, "forq:" in shown.err) == (0, False)

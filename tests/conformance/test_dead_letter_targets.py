@@ -173,7 +173,7 @@ def test_a_long_chain_is_not_followed_unless_its_beginning_changes(engine):
         Configure("q0", SettingsChange(dead_letter_queue="q2")),
         Configure(f"q{length}", SettingsChange(dead_letter_queue="q0")),
     ):
-        assert refused(engine, command) == "deadLetterQueue"
+        assert refused(engine, command) == "dead_letter_queue"
     configure(engine, "before", dead_letter_queue=f"q{length - 3}")
 
 

@@ -11,15 +11,16 @@ from msgspec import Struct
 from forq_trio import AsyncForqClient, NewMessage
 from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import CallerError
+from forq_trio.model.member_names import json_name
 from forq_trio.model.messages.types import Delivery
 from forq_trio.model.schedules.types import NewSchedule
-from forq_trio.model.values import json_name
 from forq_trio.model.workers.types import WorkerQueue, WorkerReport
 
 WORKER = "00000000-0000-4000-8000-000000000001"
 NO_NUMBERS = (math.nan, math.inf, -math.inf)
 GIVEN: dict[str, Any] = {
     "queue": "q",
+    "queues": ["q"],
     "name": "n",
     "content": "c",
     "key": "k",

@@ -10,8 +10,8 @@ from forq_trio import AsyncForqClient, Broker, ForqClient, model
 from forq_trio.broker.endpoint_commands import CHECKS
 from forq_trio.model.commands import COMMANDS
 from forq_trio.model.endpoint import COMMAND_ENDPOINTS, CommandEndpoint
+from forq_trio.model.member_names import python_name
 from forq_trio.model.messages.methods import CANCEL_MESSAGE
-from forq_trio.model.values import python_name
 
 OTHER_PARAMETERS = {
     ("ack", "queue"),

@@ -66,7 +66,7 @@ FROM many;
 INSERT INTO schedule_runs SELECT id, 1, '{{{{}}}}' FROM schedules;
 INSERT INTO outboxes SELECT 'made-up-' || n, 1, 't' || n % 5, 1 FROM many;
 INSERT INTO sent_set_aside SELECT n, 'a' || n, 'x', 'NotFound', 'x' FROM many;
-INSERT INTO batches SELECT n, 'made-up', '' FROM generate_series(1, least({{count}}, 1000)) n;
+INSERT INTO batches_2 SELECT n, 'made-up', '' FROM generate_series(1, least({{count}}, 1000)) n;
 """
 
 

@@ -10,11 +10,11 @@ import msgspec
 
 from forq_trio import AsyncForqClient
 from forq_trio.model.endpoint import Endpoint
+from forq_trio.model.member_names import python_name
 from forq_trio.model.message_batches.types import NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.receipts import ReceiptResult, ReceiptResults
 from forq_trio.model.schedules.types import NewSchedule, Timing
-from forq_trio.model.values import python_name
 from forq_trio.model.workers.bodies import WorkerState
 from support.endpoints import all_endpoints
 

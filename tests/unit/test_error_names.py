@@ -3,8 +3,8 @@
 import pytest
 
 from forq_trio.model.errors import CallerError, InvalidSetting, OutOfRange, error_of
+from forq_trio.model.member_names import python_path
 from forq_trio.model.queues.setting_checks import invalid_setting, read_change
-from forq_trio.model.values import python_path
 
 
 @pytest.mark.parametrize(

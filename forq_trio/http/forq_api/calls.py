@@ -16,8 +16,8 @@ from forq_trio.http.router import Respond, Route
 from forq_trio.model.access.types import Principal
 from forq_trio.model.endpoint import CommandEndpoint, Endpoint
 from forq_trio.model.forq_error import ForqError
+from forq_trio.model.member_names import python_name
 from forq_trio.model.paths import PATH_PARAMETERS
-from forq_trio.model.values import python_name
 
 MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct, inspect
 from msgspec.structs import asdict
 
-from forq_trio.model.values import EPOCH_MS, LEFT_OUT_MARK, json_name
+from forq_trio.model.member_names import json_name
+from forq_trio.model.values import EPOCH_MS, LEFT_OUT_MARK
 
 INT32_MAX = 2**31 - 1
 

@@ -14,7 +14,8 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import check_is_integer, check_is_list
 from forq_trio.model.errors import Forbidden, InvalidToken
-from forq_trio.model.values import EpochMs, python_name
+from forq_trio.model.member_names import python_name
+from forq_trio.model.values import EpochMs
 
 TOKEN_PREFIX = "forq_"
 ALL_QUEUES = "*"

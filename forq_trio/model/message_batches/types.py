@@ -77,7 +77,7 @@ class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A batch as it is now, without the contents of what it sends."""
 
     id: str  # as its maker chose it
-    state: MessageBatchState
+    state: MessageBatchState  # whether it still takes members, and whether it has ended
     outcome: MessageBatchOutcome | None  # how it ended; null before
     made_at: EpochMs  # when it was opened
     made_by: str | None  # the name of the access token, null for the server's secret

@@ -5,11 +5,11 @@ from msgspec import UNSET
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSetting
+from forq_trio.model.member_names import python_name, python_path
 from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.queues.names import FIFO_SUFFIX, is_fifo_queue
 from forq_trio.model.queues.setting_values import BackOff, GroupOrder
 from forq_trio.model.queues.settings import SETTINGS, SettingsChange, SettingsOptions, change_of
-from forq_trio.model.values import python_name, python_path
 
 
 def read_change(changes: SettingsOptions) -> SettingsChange:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from forq_trio.model.declared import ValueKind, members_declared
 from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.member_names import json_name
 from forq_trio.model.queues.setting_types import (
     BackOffOrNone,
     DeadLetterQueue,
@@ -49,7 +50,6 @@ from forq_trio.model.queues.setting_values import (
 )
 from forq_trio.model.sqs.types import SqsChange, SqsDetails
 from forq_trio.model.sqs.words import QueueDetails, in_words
-from forq_trio.model.values import json_name
 
 OF_TABLES = ("lease_ms", "max_attempts")
 """The settings that a queue bound to a table may have."""

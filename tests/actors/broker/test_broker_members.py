@@ -14,8 +14,8 @@ from forq_trio.model.errors import (
     OutOfRange,
     QueueFull,
 )
+from forq_trio.model.member_names import json_name
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.model.values import json_name
 from support.actors import T0
 
 RANGES = [

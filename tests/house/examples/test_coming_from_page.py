@@ -34,7 +34,7 @@ def test_the_program_runs(source: str, tmp_path: Path) -> None:
 
 
 def test_every_queue_of_the_first_table_has_a_part() -> None:
-    (table,) = re.findall(r"^\|---.*\n((?:\|.*\n)+)\n\[Results\]", PAGE, re.MULTILINE)
+    (table,) = re.findall(r"^\|---.*\n((?:\|.*\n)+)\nA handler with", PAGE, re.MULTILINE)
     names = [row.split("|")[1].strip() for row in table.splitlines()]
     assert ["here", *re.findall(r"^## (.*)", PAGE, re.MULTILINE)] == names
 

@@ -28,7 +28,7 @@ PRINTED = {
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
     "Keys": r"created\nupdated\n\[\('customer/41', '2'\), \('customer/42', '3'\)\]\n",
     "Publishing a data set": r"True 1\n\[.one., .two., .three.\]\n",
-    "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
+    "Many messages at once": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
 }
 STATEMENTS_MAX = 15
 FIXTURES = ("Testing",)

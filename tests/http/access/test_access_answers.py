@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from forq_trio.model.access.types import Scope
 from forq_trio.model.endpoint import Endpoint
+from forq_trio.model.member_names import json_name
 from forq_trio.model.schedules.bodies import NextRuns
 from forq_trio.model.schedules.types import NextRun, SavedRun, Schedule
-from forq_trio.model.values import json_name
 from forq_trio.storage.engine import EngineSettings
 from oracle.engine import MemoryEngine
 from support.endpoints import all_endpoints

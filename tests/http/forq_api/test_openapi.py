@@ -17,8 +17,8 @@ from forq_trio.http.router import HttpRouter, Route
 from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
+from forq_trio.model.member_names import json_name
 from forq_trio.model.queues.endpoints import SHOW_QUEUE
-from forq_trio.model.values import json_name
 from support.endpoints import named_endpoints
 from support.forq_api import Api, json_of, make_request, only_documented, open_api
 

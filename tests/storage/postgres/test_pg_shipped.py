@@ -23,10 +23,12 @@ from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.model.workers.withdrawn import Withdrawal
 from forq_trio.storage.engine import DamagedMessage, EngineSettings
+from forq_trio.storage.message_batches import BatchTotals
 from forq_trio.storage.postgres import shipped as module
 from forq_trio.storage.postgres.shipped import unpack
 from forq_trio.storage.relational.parts.heads import HeadChange
 from forq_trio.storage.relational.parts.history import QueueHistory
+from forq_trio.storage.relational.parts.message_batches import MessageBatchTotals
 from forq_trio.storage.relational.parts.scans import Scan
 from forq_trio.storage.relational.transaction import Transaction
 from support.redrives import redrive_task
@@ -72,6 +74,7 @@ VALUES: dict[str, Any] = {
 }
 LATER: dict[str, Any] = {
     "endings": {"id": "acked"},
+    "message_batches": MessageBatchTotals(BatchTotals(1, 2), {"t": BatchTotals(3, 4)}, 5, 6, 7, 8),
     "withdrawn": [
         Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled", "no")
     ],
