@@ -32,7 +32,7 @@ BODIES = {
     "retrySetAside": b'{"ids": []}',
     "deleteSetAside": b'{"ids": []}',
     "relayOutbox": b'{"after": 0, "messages": []}',
-    "addToBatch": b'{"messages": []}',
+    "addToBatch": b'{"messages": [{"queue": "q", "message": {"content": "x"}}]}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
 OF_ALL_QUEUES = (
@@ -43,7 +43,7 @@ OF_ALL_QUEUES = (
 OF_NO_QUEUE = (
     {"/api/v1/publications/{app}"}
     | {f"/api/v1/schedules/{{schedule}}{end}" for end in ("", "/pause", "/resume", "/run")}
-    | {f"/api/v1/batches/{{batch}}{end}" for end in ("", "/messages", "/close", "/abandon")}
+    | {f"/api/v1/batches/{{batch}}{end}" for end in ("", "/close", "/abandon")}
 )
 BIND = "PUT /api/v1/queues/{queue}/table"
 """Opens a table of the database to the queue, so it needs a token for all queues."""
