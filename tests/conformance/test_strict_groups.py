@@ -2,6 +2,7 @@
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     Claims,
@@ -94,6 +95,20 @@ def test_a_lease_that_ends_gives_the_same_message_again(strict):
     receive(strict)
     assert receive(strict, now=T0 + LEASE_MS - 1) == ()
     assert contents(receive(strict, now=T0 + LEASE_MS)) == ["a1"]
+
+
+def test_what_is_due_together_holds_nothing_even_if_it_takes_several_batches(strict, monkeypatch):
+    """The batch that ends the lease finds the later message behind a delayed one, which is due and left to the next."""
+    monkeypatch.setattr(limits, "DUE_BATCH_MAX", 1)
+    send_all(strict, "a1")
+    send_all(strict, "a2", delay_ms=LEASE_MS)
+    send_all(strict, "a3")
+    assert contents(receive(strict)) == ["a1"]
+    assert receive(strict) == ()
+    assert strict.snapshot().counts["q"].held == 1
+    for _ in range(4):
+        run(strict, now=T0 + LEASE_MS)
+    assert strict.snapshot().counts["q"].ready == 3
 
 
 def test_a_release_gives_the_same_message_again(strict):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from forq_trio.model.messages.types import Status
+from forq_trio.model.messages.types import REASON_EXPIRED, Status
 from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.model.queues.setting_values import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
@@ -21,7 +21,7 @@ WaitingBehind = Mapping[int, tuple[str, Waiting]]
 def dead_letter_or_delete(
     tx: Transaction, messages: Sequence[Row], event_reason: str, reason: str, target: str | None = None
 ) -> None:
-    """Move messages to their dead-letter queues, or delete those that have none.
+    """Move messages to their dead-letter queues, or delete those that have none, or have expired where that deletes.
 
     target: the queue to move them to instead, "" to delete them. event_reason: the reason of the event; reason: of the
     column `failure_reason`.
@@ -32,7 +32,8 @@ def dead_letter_or_delete(
     for message in messages:
         goes_to = target
         if goes_to is None:
-            goes_to = target_of(tx, message)
+            deletes = reason == REASON_EXPIRED and tx.rules(message.queue).deletes_expired
+            goes_to = NO_DEAD_LETTERS if deletes else target_of(tx, message)
         if goes_to in (NO_DEAD_LETTERS, message.queue):
             removed.append(message)
         else:

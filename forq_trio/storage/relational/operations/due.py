@@ -18,8 +18,8 @@ from forq_trio.model.commands import Removed, Sweep, SweepKind
 from forq_trio.model.messages.types import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
 from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.allowance import Allowance, Step, within
-from forq_trio.storage.engine import CLEANED_UP, STALE_RECOVERED
-from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove
+from forq_trio.storage.engine import STALE_RECOVERED
+from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete
 from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.rate_limit import next_wake, settle_wakes
 from forq_trio.storage.relational.operations.returned import return_message
@@ -57,7 +57,7 @@ def next_due(tx: Transaction) -> int | None:
 
 
 def _settle(tx: Transaction, due: Sequence[Row]) -> None:
-    _settle_expired(tx, [message for message in due if message.expired(tx.now_ms)])
+    dead_letter_or_delete(tx, [each for each in due if each.expired(tx.now_ms)], "expired", REASON_EXPIRED)
     end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
     promoted = []
     for message in due:
@@ -66,15 +66,6 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
             due_ms = message.expires_after
             tx.transition(PROMOTED, message.queue, message.status, Status.READY, (message,), due_ms=due_ms)
     tx.run("promote", promoted)
-
-
-def _settle_expired(tx: Transaction, expired: Sequence[Row]) -> None:
-    deleted: list[Row] = []
-    others: list[Row] = []
-    for message in expired:
-        (deleted if tx.rules(message.queue).deletes_expired else others).append(message)
-    remove(tx, deleted, CLEANED_UP, "expired")
-    dead_letter_or_delete(tx, others, "expired", REASON_EXPIRED)
 
 
 def end_leases(tx: Transaction, due: Sequence[Row]) -> None:

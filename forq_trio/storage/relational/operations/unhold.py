@@ -64,7 +64,9 @@ def _unhold_group(tx: Transaction, group: Group) -> None:
     if limit.has_no_limit or tx.counts.of(queue).held == 0:
         return
     held, free = ((), 0) if allowance.used_up else limit.to_unhold(group_id)
-    if allowance.used_up or len(make_ready(tx, queue, held, allowance)) < len(held):
+    # Perhaps a delayed message holds them that is due, and which this batch left to the next one.
+    waits_for_due = limit.strict and free > 0 and not held and tx.allowances.of(Step.DUE).used_up
+    if allowance.used_up or waits_for_due or len(make_ready(tx, queue, held, allowance)) < len(held):
         tx.freed.leave(group)
     elif free <= 0:
         limit.note_limited(group_id)
