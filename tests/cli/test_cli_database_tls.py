@@ -14,6 +14,7 @@ from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.batches import do
 from support.postgres_tls import TlsPostgres, tls_server
+from support.ui_http import until
 from support.words import claim, send
 
 PASSWORD = "hunter2"
@@ -50,7 +51,13 @@ def wrong_url(tls: TlsPostgres, options: dict[str, str]) -> str:
     return url(tls, tls.other if authority == "other" else authority, **given)
 
 
-def test_all_connections_are_verified_and_encrypted(tls):
+@pytest.fixture
+def alone(tls):
+    """Nobody is connected any more: the database ends the process of a connection a moment after its client is gone."""
+    until(lambda: tls.execute(CONNECTIONS) == [(0, None)])
+
+
+def test_all_connections_are_verified_and_encrypted(tls, alone):
     others = OtherUrls(listen=url(tls))
     with closing(open_engine(url(tls), EngineSettings(), "full", others)) as engine:
         assert isinstance(engine, PostgresEngine)
@@ -85,7 +92,7 @@ def test_a_place_to_listen_that_is_not_verified_is_refused(tls, wrong):
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_replica_that_is_not_verified_is_not_used(tls, wrong):
+def test_a_replica_that_is_not_verified_is_not_used(tls, alone, wrong):
     others = OtherUrls(replica=wrong_url(tls, WRONG[wrong][0]))
     with (
         closing(open_engine(url(tls), EngineSettings(), "full", others)) as engine,
