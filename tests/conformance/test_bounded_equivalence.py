@@ -51,6 +51,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.queues.setting_values import GroupOrder, Overflow
 from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import ACKED, CLEANED_UP
 from support.by_id import BY_ID
 from support.dealt import Dealt
@@ -310,6 +311,11 @@ class Runs(OneByOne):
     bounds = bounds("RUNS_STEP_MAX")
     doing = long_commands.alone(runs, claims, settlements)
     unset = "rate", "group_in_flight_max", "group_order"
+
+    @initialize()
+    def schedule(self):
+        every_run = NewSchedule(queue="a", content="x", every="4s", missed="all")
+        self.execute([SaveSchedule("e", every_run)], {}, 0)
 
     def adapted(self, command: Any) -> Any:
         return replace(command, name="e") if isinstance(command, SCHEDULING) else super().adapted(command)
