@@ -21,7 +21,7 @@ class QueuePages:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._turn = trio.Lock()
+        self._looking = trio.Lock()
 
     async def page(
         self,
@@ -45,7 +45,7 @@ class QueuePages:
         end = bisect_left(names, start_of_all + _AFTER_ALL)
         found: list[SqsQueue] = []
         for first in range(start, end, limits.SQS_QUEUES_LOOKED_AT):
-            async with self._turn:
+            async with self._looking:
                 for name in names[first : min(first + limits.SQS_QUEUES_LOOKED_AT, end)]:
                     queue = queue_in_house(self._broker, name, caller.region, caller.account)
                     if queue is None or not caller.may(queue, *ANY_SCOPE) or not wanted(queue):

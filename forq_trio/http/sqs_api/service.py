@@ -111,9 +111,10 @@ class SqsService:
         carry_out = self._operations[operation]
         try:
             return await carry_out(caller, asked)
-        except (UnknownQueue, QueueNotFound):
-            if not await self._broker.take_over():
-                raise
+        except (UnknownQueue, QueueNotFound) as error:
+            unknown = error
+        if not await self._broker.take_over():
+            raise unknown
         return await carry_out(caller, asked)
 
     @staticmethod

@@ -24,7 +24,7 @@ class XmlAnswers:
 
     def __init__(self) -> None:
         self.budget = Budget(limits.SQS_XML_BYTES_MAX)
-        self._turn = trio.Lock()
+        self._slicing = trio.Lock()
 
     async def make(self, operation: str, result: Wire, request_id: str) -> Response:
         """The answer. Raises Overloaded."""
@@ -35,7 +35,7 @@ class XmlAnswers:
                 counted += len(made[-1])
                 if not self.budget.change(holder, len(made[-1])) and self.budget.used > counted:
                     raise Overloaded("too many long answers are made at once")
-                async with self._turn:
+                async with self._slicing:
                     made.append(next(slices))
             return QueryProtocol.answer(made, request_id)
         finally:
