@@ -324,7 +324,7 @@ class Worker(BatchOpener, Router):
             self._stopping.set()
         try:
             if (opened := self._source.opened) is not None:
-                opened.check_event_loop()
+                opened.check_event_loop("run it there, with `serve`")
                 yield opened
             else:
                 async with self._source.open(self._open_source(), self._lifespan) as opened:

@@ -40,10 +40,13 @@ class Opened:
             raise RuntimeError(IN_LOOP + SENDS)
         return self._run(function)
 
-    def check_event_loop(self) -> None:
-        """Raise RuntimeError in another event loop than that in which it was opened: a source belongs to one."""
+    def check_event_loop(self, instead: str) -> None:
+        """Raise RuntimeError in another event loop than that in which it was opened: a source belongs to one.
+
+        instead: what the caller may do.
+        """
         if threading.get_ident() != self._thread:
-            raise RuntimeError("the worker is open in another event loop: run it there, with `serve`")
+            raise RuntimeError(f"the worker is open in another event loop: {instead}")
 
     @property
     def is_here(self) -> bool:

@@ -80,8 +80,9 @@ class WorkerSource:
 
     @property
     def to_send(self) -> Source:
-        """The open source, to send to. Raises RuntimeError if the worker is not open."""
+        """The open source, to send to. Raises RuntimeError if the worker is not open, or in another event loop."""
         if (opened := self.opened) is not None:
+            opened.check_event_loop("await this there")
             return opened.sending
         if self._given is None or isinstance(self._given, str):
             raise RuntimeError(NOT_OPEN)

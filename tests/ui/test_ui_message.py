@@ -159,7 +159,7 @@ def test_a_message_in_flight_is_cancelled_after_a_dialog(ui, client) -> None:
         assert browser.get(path).status_code == 404
         assert post(browser, f"{path}/cancel-running").status_code == 404
     assert not client.ack("orders", [held.receipt])[0].ok
-    (told,) = client.withdrawn(["orders"], sent.received_at - 1, wait_ms=0).messages
+    (told,) = client.withdrawn(["orders"], held.received_at, wait_ms=0).messages
     assert (told.message_id, told.how, told.reason) == (sent.id, "cancelled", "called off")
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -339,8 +340,27 @@ def test_a_worker_that_is_open_in_another_event_loop_does_not_run(backend: str) 
     anyio.run(main, backend=backend)
 
 
+@both
+def test_a_worker_that_is_open_in_another_event_loop_does_not_send(backend: str) -> None:
+    app = Worker("memory:")
+
+    @app.on("q", keep_result="1h")
+    async def handle(content: str) -> str:
+        return content
+
+    async def main() -> None:
+        async with app.open():
+            sent = await handle.later("one")
+            for call in (partial(handle.later, "two"), partial(handle.result, sent, timeout=0)):
+                with pytest.raises(RuntimeError, match="open in another event loop"):
+                    await anyio.to_thread.run_sync(partial(anyio.run, call, backend=backend))
+            assert await app.drain() == 1
+
+    anyio.run(main, backend=backend)
+
+
 def test_a_thread_whose_event_loop_has_closed_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its call came after the last turn of the loop, which tells nobody."""
+    """Its call came after the last pass of the loop, which tells nobody."""
     monkeypatch.setattr(opened, "LOOK_SECONDS", 0.01)
     loop = asyncio.new_event_loop()
 
