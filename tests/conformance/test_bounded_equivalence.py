@@ -256,7 +256,11 @@ class FullQueues(OneByOne):
 
 
 class Groups(OneByOne):
-    """Groups with one message in process, of which many are freed at once. Messages do not expire."""
+    """Groups with one message in process, of which many are freed at once. Messages do not expire.
+
+    Each batch makes one held message of a freed group ready. A group that is freed by messages that expire in several
+    batches would have more of them ready.
+    """
 
     settings = replace(SETTINGS, queue_ttl_ms=10**9, dlq_ttl_ms=10**9)
     bounds = bounds("DUE_BATCH_MAX", "CLAIM_FILTERED_MAX")
@@ -267,6 +271,10 @@ class Groups(OneByOne):
     @initialize()
     def limit(self):
         self.execute([Configure(queue, self.limited) for queue in sorted({*SENT_TO})], {}, 0)
+
+    def jump_to_due(self, early_ms):
+        if self.due_ms is not None and self.due_ms < self.now_ms + self.settings.queue_ttl_ms // 2:
+            super().jump_to_due(early_ms)
 
     def adapted(self, command: Any) -> Any:
         command = super().adapted(command)
