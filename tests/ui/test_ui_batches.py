@@ -54,7 +54,7 @@ def test_a_batch_has_a_bar_its_counts_and_what_it_sent(ui, visit):
     assert 'aria-label="1 of 4 ended"' in page
     assert 'width="25"' in page
     assert "3 left · 1 done" in page
-    assert "to reports" in page
+    assert 'to reports<span class="l2">not sent yet</span>' in page
     ui.call(ui.broker.close_batch, LONG)
     for each in ui.call(ui.broker.receive, "pages", max_messages=3):
         ui.call(ui.broker.ack, "pages", each.receipt)
@@ -63,6 +63,13 @@ def test_a_batch_has_a_bar_its_counts_and_what_it_sent(ui, visit):
     assert "No batch waits" in page
     assert "0 left · 4 done" in page
     assert f'href="/queue/reports/message/{sent}"' in page
+
+
+def test_what_an_abandoned_batch_would_have_sent_is_not_sent(ui, visit):
+    opened(ui)
+    ui.call(ui.broker.abandon_batch, LONG)
+    page = flat(visit().get("/batches").text)
+    assert page.count('to reports<span class="l2">not sent</span>') == 2
 
 
 def test_a_token_sees_those_that_it_opened(ui, visit):
