@@ -5,7 +5,7 @@ However many tasks watch a queue, only WATCHERS_AWAKE_MAX of them are awake at o
 command, and wakes the next one when it waits again or leaves. Thousands that woke together would delay everybody else.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 
 import trio
@@ -101,6 +101,11 @@ class Watches:
             queue.watchers -= 1
             if not queue.watchers:
                 del self._by_queue[name]
+
+    @property
+    def watched(self) -> Set[str]:
+        """The queues that are watched, at any time that this is looked at."""
+        return self._by_queue.keys()
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._by_queue

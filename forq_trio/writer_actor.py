@@ -340,7 +340,7 @@ class WriterActor:
             shared=self.steps.shared(trio.current_time()),
             refused={MoveBack} if storage.moving_back_refused else frozenset(),
             notified=self._notified,
-            ends_awaited=bool(self.announced.ended),
+            awaited_ends=self.announced.ended.watched,
         )
         self._timer.is_forced = False
         self._notified = set()

@@ -82,7 +82,8 @@ class Batch(Struct, frozen=True, gc=False):
     refused: Set[type[Command[Any]]] = frozenset()
     # the queues with parked receivers in which another process made messages ready
     notified: Set[str] = frozenset()
-    ends_awaited: bool = False  # somebody waits for the end of a message, so that all ends are told
+    # the ids of messages for whose end somebody waits here: of these, acks without a result are told, too
+    awaited_ends: Set[str] = frozenset()
 
 
 class Event(Struct, frozen=True, gc=False):

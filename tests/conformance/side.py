@@ -155,9 +155,9 @@ class Side:
         *,
         shared: bool,
     ) -> BatchResult:
-        """Execute and commit commands of this side. Every third number of them comes while somebody waits for ends."""
-        ends_awaited = len(translated) % 3 == 0
-        batch = Batch(translated, now_ms, receivers, shared=shared, ends_awaited=ends_awaited)
+        """Execute and commit commands of this side, while somebody waits for the end of every third message."""
+        awaited = {message_id for sequence, message_id in self.ids.items() if sequence % 3 == 0}
+        batch = Batch(translated, now_ms, receivers, shared=shared, awaited_ends=awaited)
         result = self.engine.execute_batch(batch)
         self.engine.commit()
         for done in result.own_work:

@@ -133,15 +133,15 @@ def test_a_dead_letter_that_ends_in_its_queue_is_still_known(make_engine):
     assert (known.queue, known.state, known.last_error) == ("q-dlq", "deleted", "no line")
 
 
-def test_ends_are_told_and_acks_without_a_result_only_where_that_is_awaited(engine):
-    sent = [send(engine) for _ in range(4)]
-    first, second, third = receipts(receive(engine, 3))
+def test_ends_are_told_and_acks_without_a_result_only_to_those_who_wait_for_them(engine):
+    sent = [send(engine) for _ in range(5)]
+    first, second, *others = receipts(receive(engine, 4))
     assert dict(run(engine, Ack("q", (first,))).ended) == {}
     assert dict(run(engine, AckWithResult("q", (second,), "r", KEEP_MS)).ended) == {sent[1].id: "acked"}
-    assert dict(run(engine, Cancel("q", sent[3].id)).ended) == {sent[3].id: "cancelled"}
-    result = engine.execute_batch(Batch((Ack("q", (third,)),), T0, ends_awaited=True))
+    assert dict(run(engine, Cancel("q", sent[4].id)).ended) == {sent[4].id: "cancelled"}
+    result = engine.execute_batch(Batch((Ack("q", tuple(others)),), T0, awaited_ends={sent[3].id}))
     engine.commit()
-    assert dict(result.ended) == {sent[2].id: "acked"}
+    assert dict(result.ended) == {sent[3].id: "acked"}
     assert dict(run(engine).ended) == {}
 
 

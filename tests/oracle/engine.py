@@ -58,7 +58,7 @@ class MemoryEngine:
         before = self._committed
         tx = Transaction(before.copy(), batch.now_ms, before.last_seq, before.event_log.last)
         tx.woken, tx.state.wake = tx.state.wake, set()
-        tx.ends_awaited = batch.ends_awaited
+        tx.awaited_ends = batch.awaited_ends
         memory_due.settle(tx)
         if batch.moves_staged:
             memory_batches.run_due(tx)

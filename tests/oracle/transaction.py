@@ -5,6 +5,7 @@ the event counted. The commands are functions over a `Transaction`, in modules o
 """
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +60,7 @@ class Transaction:
     going_on: list[Row] = field(default_factory=list)
     moved_in: Counter[str] = field(default_factory=Counter)
     withdrawn: list[Withdrawal] = field(default_factory=list)
-    ends_awaited: bool = False
+    awaited_ends: Set[str] = frozenset()
     ended: dict[str, Ending] = field(default_factory=dict)
     batch_notes: list[tuple[int, MemberState]] = field(default_factory=list)
     batches_send: bool = False
@@ -84,7 +85,7 @@ class Transaction:
             self.going_on.copy(),
             self.moved_in.copy(),
             self.withdrawn.copy(),
-            self.ends_awaited,
+            self.awaited_ends,
             self.ended.copy(),
             self.batch_notes.copy(),
             self.batches_send,
@@ -174,7 +175,7 @@ class Transaction:
             assert old is not None
             if self.state.defaults.history or (given is not None and self.state.history.takes_result):
                 self.state.history.add(old, *outcome_of(change, reason), self.now_ms, given)
-            if self.ends_awaited or given is not None or change != engine.ACKED:
+            if old.id in self.awaited_ends or given is not None or change != engine.ACKED:
                 self.ended[old.id] = outcome_of(change, reason)[0]
             del self.state.rows[old.seq]
         else:

@@ -141,7 +141,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         shared=batch.shared,
         refused=batch.refused,
     )
-    tx.endings.awaited = batch.ends_awaited
+    tx.endings.awaited = batch.awaited_ends
     if _has_come(tx.due.committed_next_ms, batch.now_ms):
         due.settle_due(tx)
     if batch.moves_staged:

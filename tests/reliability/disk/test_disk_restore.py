@@ -134,7 +134,8 @@ def test_cut_at_any_step_the_name_leads_to_the_old_or_the_new(place, steps, monk
     with steps.watching(monkeypatch):
         restored = restore_file(place.backup, str(directory / "forq.db"))
     assert len(crashed) > 20
-    every = 4 if EFFORT.times is None else 1  # the last one among them: only there the new one may have the name
+    # The last one is among them: only there may the new one have the name.
+    every = 4 if EFFORT.times is None else 1
     found = [whole(copy) for copy in crashed[(len(crashed) - 1) % every :: every]]
     kinds = [state == place.new for state in found]
     assert set(found) == {place.old, place.new}

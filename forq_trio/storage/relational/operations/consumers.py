@@ -278,8 +278,7 @@ def _remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
     """Remove the moved messages of a page that their consumer acknowledged; their lines stay."""
     queue = moved.name.queue
     measure(tx, queue, [(each.received_at, moved.leased_at) for each in moved.messages])
-    if tx.endings.awaited:
-        tx.endings.note(moved.rows, "acked")
+    tx.endings.note_acks(moved.rows)
     tx.query("drop_moved", *moved.name)
     tx.transition(ACKED, queue, PROCESSING, None, moved.rows, size=moved.bytes)
 

@@ -73,7 +73,9 @@ def remove(
         messages = without_waiting(tx, messages, goes_on=alone)
     keep(tx, messages, change, event_reason)
     tx.withdrawn.note(tx.now_ms, messages, change, event_reason)
-    if tx.endings.awaited or change != ACKED:
+    if change == ACKED:
+        tx.endings.note_acks(messages)
+    else:
         tx.endings.note(messages, outcome_of(change, event_reason)[0])
     if keyed:
         tx.query("delete_keys", str(keyed))
