@@ -139,9 +139,9 @@ class Worker(BatchOpener, Router):
         pending one of that key. The other options are those of `produce`, and with a key those of `offer`; durations
         have no `_ms` in their names: `ttl`, `deduplication_window`, `max_wait`.
 
-        Raises RuntimeError if the worker is not open (`async with`, or inside a handler), TypeError or a validation
-        error for a payload that the handler would not take, TypeError and ValueError for what is no duration, and what
-        `produce` and `offer` raise.
+        Raises RuntimeError if the worker is not open (`async with`, or inside a handler), or only in another event
+        loop, TypeError or a validation error for a payload that the handler would not take, TypeError and ValueError
+        for what is no duration, and what `produce` and `offer` raise.
         """
         return await self._sender.send(queue, payload, options)
 
