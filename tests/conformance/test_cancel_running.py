@@ -19,6 +19,7 @@ from forq_trio.model.commands import (
     Purge,
     Release,
 )
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages.types import QueueCounts
 from forq_trio.model.queues.setting_values import Overflow
@@ -231,6 +232,20 @@ def test_who_has_it_is_told_the_reason(engine) -> None:
     )
     found = {each.message_id: each.reason for each in engine.snapshot().withdrawn.entries}
     assert found == {first.id: "no größe", second.id: ""}
+
+
+def test_the_history_has_the_reason_as_last_error(make_engine) -> None:
+    engine = make_engine(EngineSettings(history=True))
+    sent = [send(engine) for _ in range(3)]
+    first, second = receipts(receive(engine, 2))
+    do(engine, Nack("q", (first, second), 60_000, "no line"))
+    reasons = "no größe", "", "late"
+    run(engine, *[CancelRunning("q", each.id, reason) for each, reason in zip(sent, reasons, strict=True)])
+    with closing(engine.open_reader()) as reader:
+        finished = reader.find_finished("q", MessageFilter(), None, None, 100, 1_000).messages
+    found = {each.id: (each.outcome, each.last_error) for each in finished}
+    errors = "no größe", "no line", "late"
+    assert found == {each.id: ("cancelled", error) for each, error in zip(sent, errors, strict=True)}
 
 
 def test_of_a_command_that_fails_nothing_is_told(engine) -> None:

@@ -186,7 +186,8 @@ def cancel(tx: Transaction, command: Cancel) -> None:
 def cancel_running(tx: Transaction, command: CancelRunning) -> None:
     for row in tx.state.of_queue(command.queue):
         if row.id == command.message_id:
-            tx.clean_up(row, "cancelled")
+            why = command.reason or row.last_error
+            tx.clean_up(msgspec.structs.replace(row, last_error=why), "cancelled")
             if row.status is Status.PROCESSING:
                 tx.withdrawn[-1] = tx.withdrawn[-1]._replace(reason=command.reason)
             return

@@ -30,7 +30,7 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     priority: int  # as it was sent
     received_at: int  # when it was sent (epoch ms)
     first_received_at: int | None = None  # when it was first delivered (epoch ms); null if it never was
-    last_error: str | None = None  # the reason of its last nack, or for which it was discarded
+    last_error: str | None = None  # the reason of its last nack, or for which it was discarded or cancelled
     attributes: dict[str, str] = {}  # as they were sent
     group: str | None = None  # as it was sent
     failure_reason: str | None = None  # of a dead letter: why it became one

@@ -38,7 +38,7 @@ class CancelRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     reason: Annotated[
         str,
         Meta(
-            description="What its consumer is told, if it waits for that. It is not stored.",
+            description="What its consumer is told, if it waits for that. In the history it is the last error.",
             extra_json_schema={"maxLength": limits.REASON_LENGTH_MAX},
         ),
     ] = ""

@@ -51,7 +51,7 @@ class MessageResult(Struct, frozen=True, rename="camel"):
     state: Literal["waiting", "acked", "dead", "discarded", "expired", "deleted", "cancelled"]
     attempts: int  # how often it was delivered
     result: str | None = None  # what its consumer gave with the ack
-    last_error: str | None = None  # the reason of its last nack, or for which it was discarded
+    last_error: str | None = None  # the reason of its last nack, or for which it was discarded or cancelled
     ended_at: int | None = None  # when it ended (epoch ms); null while it waits, and where that is not stored
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.commands import PurgeHistory, PurgeStep, Removed, TrimEvents, TrimHistory
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.storage.logs import believable_until, one_step, outcome_of, outlived, retention_steps
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import Row
@@ -34,6 +35,13 @@ def keep_all(tx: Transaction, messages: Sequence[Row], change: str, event_reason
         for message, (history_id, number, total) in zip(messages, tx.history.add(messages), strict=True)
     ]
     tx.run("keep_finished", rows)
+
+
+def note_reasons(tx: Transaction, reasons: Sequence[tuple[Row, str]]) -> None:
+    """Note why messages are about to be removed, if the history is on: it copies their last errors."""
+    if tx.history.log.enabled:
+        noted = [(reason, fingerprint_key(reason), message.seq) for message, reason in reasons]
+        tx.run("note_last_error", noted)
 
 
 @operation_on_each(TrimEvents)

@@ -17,6 +17,7 @@ from forq_trio.storage.relational.operations.dead_letters import (
     without_waiting,
 )
 from forq_trio.storage.relational.operations.find_messages import find_by_id
+from forq_trio.storage.relational.operations.logs import note_reasons
 from forq_trio.storage.relational.operations.redrives import refused, take_step
 from forq_trio.storage.relational.operations.send import is_bounded, send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each
@@ -125,6 +126,8 @@ def _cancel(
             outcomes.append(None)
             allowance.charge(1, message.bytes)
             removed.append(found.pop(message.id))
+    reasons = tx.withdrawn.reasons
+    note_reasons(tx, [(message, reasons[message.id]) for message in removed if message.id in reasons])
     remove(tx, removed, CLEANED_UP, "cancelled")
     return outcomes
 

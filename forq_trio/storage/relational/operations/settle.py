@@ -31,7 +31,6 @@ from forq_trio.model.commands import (
     Nacked,
     Release,
 )
-from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import (
@@ -48,7 +47,7 @@ from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.relational.operations.dead_letters import remove
 from forq_trio.storage.relational.operations.find_messages import find_by_id, find_by_sequence
 from forq_trio.storage.relational.operations.group_limit import count_in_process
-from forq_trio.storage.relational.operations.logs import Keep, keep_all
+from forq_trio.storage.relational.operations.logs import Keep, keep_all, note_reasons
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.table import operation
@@ -247,7 +246,7 @@ def measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None
 def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[bool, ...] | Deferred]:
     messages = named_by_receipts(tx, commands)
     removed: list[Row] = []
-    reasons: list[tuple[str, int | None, int]] = []
+    reasons: list[tuple[Row, str]] = []
 
     def settle(command: DiscardMessages, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt)
@@ -255,12 +254,11 @@ def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[
             return False
         messages.forget(found)
         removed.append(found)
-        reasons.append((command.reason, fingerprint_key(command.reason), found.seq))
+        reasons.append((found, command.reason))
         return True
 
     outcomes = each_receipt(messages, commands, settle)
-    if tx.history.log.enabled:  # because the history copies it from the message
-        tx.run("note_last_error", reasons)
+    note_reasons(tx, reasons)
     remove(tx, removed, CLEANED_UP, DISCARDED_BY_CONSUMER)
     return outcomes
 
