@@ -316,6 +316,62 @@ class Waits:
             raise
 
 
+class LateAnswers(OlderServer):
+    """A source that has claimed the message "late" for a while before it says so."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self.claimed, self.gate = anyio.Event(), anyio.Event()
+
+    async def receive(self, queue: str, **options: Any) -> Any:
+        found = await self._source.receive(queue, **options)
+        if any(each.content == "late" for each in found):
+            self.claimed.set()
+            await self.gate.wait()
+        return found
+
+    async def withdrawn(self, queues: list[str], after: int) -> Any:
+        self.asked += 1
+        return await self._source.withdrawn(queues, after)
+
+
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+@pytest.mark.parametrize("holds_before", [True, False])
+def test_what_is_cancelled_before_the_answer_of_its_claim_is_not_missed(
+    backend: str, holds_before: bool
+) -> None:
+    """Polls went on from where they were, or began at the delivery of another message."""
+
+    async def main() -> None:
+        async with open_broker("memory:") as broker:
+            source: Any = LateAnswers(broker)
+            app, handler, other = Worker(source), Waits(), Waits()
+            app.on("q", lease=LEASE)(handler)
+            app.on("other", lease=LEASE)(other)
+            async with app:
+                with anyio.fail_after(WAIT_SECONDS_MAX):
+                    if holds_before:
+                        await app.send("other", "x")
+                        await until(lambda: source.asked == 1)
+                    sent = await app.send("q", "late")
+                    await source.claimed.wait()
+                    await broker.cancel("q", sent.id, running=True, reason="called off")
+                    if holds_before:
+                        await until(lambda: source.asked == 2)
+                    else:
+                        await app.send("other", "x")
+                        await until(lambda: source.asked == 1)
+                    source.gate.set()
+                    await until(lost(app, 1))
+                for job in other.jobs:
+                    await broker.cancel("other", job.id, running=True)
+                with anyio.fail_after(WAIT_SECONDS_MAX):
+                    await until(lambda: app.stats["other"].lost == 1)
+            assert [job.removal_reason for job in handler.jobs] == ["called off"]
+
+    anyio.run(main, backend=backend)
+
+
 async def _cancelled_at_once(source: Any) -> None:
     app, handler = Worker(source), Waits()
     app.on("q", lease=LEASE, concurrency=1)(handler)
