@@ -140,6 +140,6 @@ class JobLeases:
                 job.lease.until = result.lease_until or job.lease.until
                 ends_at_most = math.inf if job.lease.extended else job.lease.ends_at
                 job.lease.end_at(min(asked_at + lease_ms / 1_000, ends_at_most))
-            elif job.receipt in self.jobs:
+            elif job.receipt in self.jobs and not job.lost:  # it may have been told of meanwhile, and how
                 self._due.pop(job.receipt, None)
                 job.lose()

@@ -212,6 +212,53 @@ async def test_where_the_server_cannot_say_it_the_heartbeat_does(face, nursery) 
     app.stop()
 
 
+class CancelsMeanwhile(OlderServer):
+    """A source of which a message is cancelled while its lease is to be extended."""
+
+    def __init__(self, source: Any, app: Worker) -> None:
+        super().__init__(source)
+        self.extended = trio.Event()
+        self._app = app
+
+    async def extend(self, queue: str, receipts: list[str], lease_ms: int) -> Any:
+        (loop,) = self._app.running_loops
+        (job,) = loop.leases.jobs.values()
+        await self._source.cancel(queue, job.id, running=True, reason="called off")
+        await until(lambda: job.lost)
+        answer = await self._source.extend(queue, receipts, lease_ms)
+        self.extended.set()
+        return answer
+
+    async def withdrawn(self, queues: list[str], after: int) -> Any:
+        return await self._source.withdrawn(queues, after)
+
+
+async def test_an_extension_under_way_forgets_nothing_of_a_removal(face, nursery) -> None:
+    """The handler's cleanup was told that nobody had removed the message."""
+    app = Worker()
+    source: Any = CancelsMeanwhile(face.methods, app)
+    app._source.give(source, None)
+    begun, seen = trio.Event(), []
+
+    @app.on("q", lease=30, concurrency=1)
+    async def handle(content: str, job: Job) -> None:
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await source.extended.wait()
+            seen.append((job.removed, job.removal_reason))
+
+    await face.methods.produce("q", "a")
+    nursery.start_soon(app.serve)
+    await begun.wait()
+    await face.advance(10_000)
+    await until(lost(app, 1))
+    assert seen == [("cancelled", "called off")]
+    app.stop()
+
+
 class VagueServer(OlderServer):
     """A source that always says that any message may be removed."""
 
