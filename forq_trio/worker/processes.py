@@ -46,10 +46,11 @@ class HandlerProcess:
         """Start it. `receive` has its first answer: None if it could import the handler, else why not."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
+        end, self._life = context.Pipe(duplex=False)  # the process lives as long as somebody has the second
         function = handler.function
         self._process = context.Process(
             target=serve_calls,
-            args=(theirs, function.__module__, function.__qualname__),
+            args=(theirs, end, function.__module__, function.__qualname__),
             name=f"{PROCESS_NAME} {handler.name}",
         )
         before = signal.pthread_sigmask(signal.SIG_BLOCK, WORKERS_SIGNALS)  # it begins with them blocked, too
@@ -58,6 +59,7 @@ class HandlerProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
+            end.close()
 
     @property
     def is_alive(self) -> bool:
@@ -98,6 +100,7 @@ class HandlerProcess:
         self.kill()
         self._process.join()
         self._pipe.close()
+        self._life.close()
 
 
 class ProcessPool:

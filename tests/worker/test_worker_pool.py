@@ -265,9 +265,14 @@ def test_ctrl_c_lets_a_process_end_its_call(tmp_path: Path) -> None:
     assert "handled: 1" in out
 
 
-def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "wait",
+    ["import threading; threading.Event().wait()", "import ctypes; ctypes.PyDLL(None).pause()"],
+    ids=["in Python", "in C, where no other thread runs"],
+)
+def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path, wait: str) -> None:
     """It went on for ever, deaf to SIGTERM, with a message that another worker had by then."""
-    waiting = "import os, threading; print(os.getpid(), flush=True); threading.Event().wait()"
+    waiting = f"import os; print(os.getpid(), flush=True); {wait}"
     program = PROGRAM.replace("print(2 * number.of, flush=True)", waiting)
     (tmp_path / "program.py").write_text(program.format(guard='if __name__ == "__main__":', concurrency=1))
     with subprocess.Popen(
