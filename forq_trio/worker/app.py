@@ -342,7 +342,7 @@ class Worker(BatchOpener, Router):
     async def _serve(self, opened: Opened, stop_when_empty: bool) -> None:
         """Relay the outbox and run the loops."""
         with sending_with(self._sender):
-            async with open_pools(self.handlers.values()) as pools:
+            async with open_pools(self.handlers.values(), self._stopping) as pools:
                 await self._relay_and_run(opened, pools, stop_when_empty)
 
     async def _relay_and_run(self, opened: Opened, pools: Pools, stop_when_empty: bool) -> None:

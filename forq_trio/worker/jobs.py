@@ -62,7 +62,7 @@ class HeldLease:
 class JobAttempts(Struct, frozen=True, gc=False):
     """How many attempts a message gets."""
 
-    last: float = math.inf  # the failure of this one is final
+    last: float = math.inf  # the failure of this one is final, with an error that has no policy of its own
     counted: float = math.inf  # so many by what the queue counts with now
     enough: float = math.inf  # a policy with more than these has the queue told
     queue: int = limits.ATTEMPTS_MAX_DEFAULT  # the queue's bound
@@ -127,7 +127,10 @@ class Job(Generic[StateT]):
 
     @property
     def last_attempt(self) -> bool:
-        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
+        """Whether a failure now is final, with an error that `retry` has no policy for.
+
+        False if nothing bounds the attempts, or the settings cannot be read.
+        """
         return self.attempt >= self.attempts.last
 
     @property

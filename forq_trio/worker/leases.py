@@ -34,7 +34,8 @@ class JobLeases:
         self._changed = anyio.Event()
         self._sleeps_until = math.inf
         self._asking = anyio.Lock()
-        self.on_first: Callable[[], object] = lambda: None  # called when the first job comes
+        # called when jobs come, with the time of their delivery (epoch ms, by the queue's clock)
+        self.on_hold: Callable[[int], object] = lambda delivered_at: None
 
     def end_of_new(self) -> float:
         """When the lease of a message received now ends, on the event loop's clock."""
@@ -44,14 +45,12 @@ class JobLeases:
     def hold(self, jobs: list[Job]) -> None:
         """Extend the leases of these jobs until `let_go`."""
         due = anyio.current_time() + self.lease_ms / 3_000
-        had_none = not self.jobs
         for job in jobs:
             self.jobs[job.receipt] = job
             self._due[job.receipt] = due
         if due < self._sleeps_until:
             self._wake()
-        if had_none:
-            self.on_first()
+        self.on_hold(min(job.lease.until for job in jobs) - self.lease_ms)
 
     def let_go(self, jobs: list[Job]) -> None:
         """Stop extending the leases of these jobs."""
@@ -141,6 +140,6 @@ class JobLeases:
                 job.lease.until = result.lease_until or job.lease.until
                 ends_at_most = math.inf if job.lease.extended else job.lease.ends_at
                 job.lease.end_at(min(asked_at + lease_ms / 1_000, ends_at_most))
-            elif job.receipt in self.jobs:
+            elif job.receipt in self.jobs and not job.lost:  # it may have been told of meanwhile, and how
                 self._due.pop(job.receipt, None)
                 job.lose()

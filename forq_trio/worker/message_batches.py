@@ -31,8 +31,11 @@ from forq_trio.model.messages.types import Produced
 from forq_trio.worker.send_options import MemberOptions, duration_ms
 from forq_trio.worker.source import Source, patiently
 
+_CLOSE_SECONDS_MAX = 60.0
+"""For how long a close is tried again while the server is away: it may restart."""
 _SETTLE_SECONDS_MAX = 5.0
-"""For how long a batch whose close failed is closed after all, and then for how long it is abandoned."""
+"""For how long a batch is closed after all where its task is cancelled, and for how long it is abandoned."""
+_UNSETTLED = "a batch of messages could not be closed or abandoned"
 _ATTRIBUTES_MAX = ATTRIBUTES_MAX - len(OWN_ATTRIBUTES)
 """Of a message of a batch, with those that the program adds to each: the server adds its own."""
 _REQUEST_BYTES_MAX = PRODUCE_BATCH_BYTES_MAX // 4
@@ -169,9 +172,9 @@ class BatchOpener:
         The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
         becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
         acknowledged. expires: after which time the batch ends in any case, None for a week. outer: the batch that
-        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it. If
-        that close fails or is cancelled, it is tried again for 5 seconds; then the batch is abandoned. docs/batches.md
-        explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise.
+        this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it. While
+        the server is away, that close is tried again for a minute, for 5 seconds if it is cancelled; then the batch is
+        abandoned. docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise.
         """
         return _opened(
             self._sender,
@@ -266,29 +269,31 @@ async def _abandoned_if_it_raises(
 
 
 async def _close(methods: MessageBatchMethods, opened: list[BatchSender]) -> None:
-    """Close the last of these batches, which has its members now. It is tried again if it fails or is cancelled.
+    """Close the last of these batches, which has its members now. It is tried again if the server is away.
 
-    Open, it would never send its message. Once it is closed, none of them is to be abandoned: `opened` is empty then.
-    Raises the first error if no try succeeds.
+    Open, it would never send its message, and a caller that begins anew sends all members again. Cancelled, it closes
+    the batch nevertheless. Once that is closed, none of them is to be abandoned: `opened` is empty then. Raises the
+    last error if no try succeeds.
     """
     close = partial(methods.close_batch, opened[-1].id)
+    until = anyio.current_time() + _CLOSE_SECONDS_MAX
     try:
-        await close()
-    except BaseException as error:
-        if not await _insist(methods, [close]):
-            raise
-        opened.clear()
-        if not isinstance(error, ForqError):
-            raise
+        await patiently(cast("Source", methods), close, _UNSETTLED, until=lambda: until)
+    except ForqError:
+        raise
+    except BaseException:  # cancelled
+        if await _insist(methods, [close]):
+            opened.clear()
+        raise
 
 
 async def _insist(methods: MessageBatchMethods, calls: Sequence[Callable[[], Awaitable[object]]]) -> bool:
     """Make calls for a few seconds, also where the task is cancelled; returns whether all succeeded."""
-    problem, done = "a batch of messages could not be closed or abandoned", 0
+    done = 0
     with anyio.move_on_after(_SETTLE_SECONDS_MAX, shield=True):
         for call in calls:
             with suppress(ForqError):
-                await patiently(cast("Source", methods), call, problem)
+                await patiently(cast("Source", methods), call, _UNSETTLED)
                 done += 1
     return done == len(calls)
 

@@ -1,7 +1,8 @@
 """What a process of a handler does: import the handler by its name, then answer calls until its pipe is closed.
 
-It looks at that pipe between calls only. So a thread waits for the end of the worker, and ends the process then, with
-those that it has started: nobody else would, and by then another worker may have the message.
+It looks at that pipe between calls only. So the end of the worker has to end the process, with those that it has
+started: nobody else would, and by then another worker may have the message. A thread waits for it. As long as the
+handler is in C code that keeps other threads from running, only the kernel can do it, and does on Linux.
 
 A call is the pickled arguments, an answer the pickled result, error and frames of the error. What cannot be pickled is
 None for a result, and its text for an error.
@@ -34,10 +35,14 @@ class ErrorInProcess(Exception):
     """An error of a handler that cannot be pickled, as text"""
 
 
-def serve_calls(pipe: "Connection[Any, Any]", module: str, name: str) -> None:
-    """The life of the process, which ends when its pipe is closed."""
+def serve_calls(pipe: "Connection[Any, Any]", end: "Connection[Any, Any]", module: str, name: str) -> None:
+    """The life of the process, which ends when its pipe is closed. end: a pipe with which nothing is sent, of which
+    the worker has the other end."""
     os.setpgrp()
-    threading.Thread(target=_end_with_the_worker, name="forq end of the worker", daemon=True).start()
+    _kill_when_closed(end)
+    threading.Thread(
+        target=_end_with_the_worker, args=(end,), name="forq end of the worker", daemon=True
+    ).start()
     for number in WORKERS_SIGNALS:
         signal.signal(number, _go_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WORKERS_SIGNALS)
@@ -56,11 +61,21 @@ def end_if_of_a_pool() -> None:
         )
 
 
-def _end_with_the_worker() -> None:
+def _kill_when_closed(end: "Connection[Any, Any]") -> None:
+    """Have the kernel kill this process and those that it has started when nobody has the other end of a pipe."""
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(end, fcntl.F_SETOWN, -os.getpgrp())  # to its group
+        fcntl.fcntl(end, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _end_with_the_worker(end: "Connection[Any, Any]") -> None:
     """Wait until the worker is gone, then kill this process and those that it has started."""
     worker = parent_process()
     assert worker is not None
-    while not wait([worker.sentinel], LOOK_SECONDS) and os.getppid() == worker.pid:
+    while not wait([end], LOOK_SECONDS) and os.getppid() == worker.pid:
         pass
     os.killpg(0, signal.SIGKILL)
 

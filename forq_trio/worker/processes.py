@@ -12,12 +12,12 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
 from forq_trio.model.extras import check_system
@@ -43,13 +43,16 @@ class HandlerProcess:
     """One process of a pool, which makes one call at a time. Its methods block."""
 
     def __init__(self, handler: Handler[Any, ..., Any]) -> None:
-        """Start it. `receive` has its first answer: None if it could import the handler, else why not."""
+        """Start it."""
+        self._imported: bytes | None = None  # its first answer
+        self._importing = threading.Lock()
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
+        end, self._life = context.Pipe(duplex=False)  # the process lives as long as somebody has the second
         function = handler.function
         self._process = context.Process(
             target=serve_calls,
-            args=(theirs, function.__module__, function.__qualname__),
+            args=(theirs, end, function.__module__, function.__qualname__),
             name=f"{PROCESS_NAME} {handler.name}",
         )
         before = signal.pthread_sigmask(signal.SIG_BLOCK, WORKERS_SIGNALS)  # it begins with them blocked, too
@@ -58,6 +61,7 @@ class HandlerProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
+            end.close()
 
     @property
     def is_alive(self) -> bool:
@@ -68,6 +72,17 @@ class HandlerProcess:
         with suppress(OSError):  # it has ended, as `receive` will see
             self._pipe.send_bytes(given)
         return self.receive()
+
+    def imported(self) -> str | None:
+        """None if it could import the handler, else why not. Raises ProcessLost.
+
+        Another thread may still wait for the same answer, for a call that was cancelled.
+        """
+        with self._importing:
+            if self._imported is None:
+                self._imported = self.receive()
+            refusal: str | None = pickle.loads(self._imported)
+            return refusal
 
     def receive(self) -> bytes:
         """The next answer. Raises ProcessLost, with the signal or the exit code."""
@@ -98,6 +113,7 @@ class HandlerProcess:
         self.kill()
         self._process.join()
         self._pipe.close()
+        self._life.close()
 
 
 class ProcessPool:
@@ -109,22 +125,31 @@ class ProcessPool:
         self._handler = handler
         self._all: set[HandlerProcess] = set()
         self._idle: list[HandlerProcess] = []
+        # those that import the program, for calls that were cancelled; and until when they may
+        self._starting: list[tuple[HandlerProcess, float]] = []
         self._threads = anyio.CapacityLimiter(handler.options.concurrency)
 
     async def start(self) -> None:
         """Start one process. Raises WorkerSetupError if it cannot import the handler.
 
-        Cancelled, it goes on: to import the program may take longer than a handler's `timeout`, each time anew.
+        Cancelled, it leaves the process to the next call: to import the program may take longer than a handler's
+        `timeout`, each time anew.
         """
+        process, until = self._starting.pop() if self._starting else await self._begin()
         refusal: str | None = f"its process has not imported the program within {START_SECONDS_MAX:g} s"
-        with anyio.move_on_after(START_SECONDS_MAX, shield=True):
-            process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
-            self._all.add(process)
-            try:
-                refusal = pickle.loads(await self._answer(process, process.receive))
-            except ProcessLost as lost:
-                refusal = f"{lost} while it imported the program; see what it wrote"
+        try:
+            with anyio.CancelScope(deadline=until):
+                refusal = await anyio.to_thread.run_sync(
+                    process.imported, abandon_on_cancel=True, limiter=self._threads
+                )
+        except ProcessLost as lost:
+            refusal = f"{lost} while it imported the program; see what it wrote"
+        except anyio.get_cancelled_exc_class():
+            self._starting.append((process, until))
+            raise
         if refusal is not None:
+            self._all.discard(process)
+            process.kill()
             raise self._handler.refuse(refusal)
         self._idle.append(process)
 
@@ -136,7 +161,6 @@ class ProcessPool:
         given = pickle.dumps(arguments)
         while (process := self._take_idle()) is None:
             await self.start()
-            await anyio.lowlevel.checkpoint_if_cancelled()
         answer = await self._answer(process, lambda: process.ask(given))
         self._idle.append(process)
         result, error, frames = pickle.loads(answer)
@@ -151,6 +175,12 @@ class ProcessPool:
             process.kill()
         for process in self._all:
             process.close()
+
+    async def _begin(self) -> tuple[HandlerProcess, float]:
+        """A new process, and until when it may import the program."""
+        process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
+        self._all.add(process)
+        return process, anyio.current_time() + START_SECONDS_MAX
 
     def _take_idle(self) -> HandlerProcess | None:
         while self._idle:

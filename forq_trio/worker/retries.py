@@ -204,7 +204,8 @@ class AttemptBounds:
         if self._fixed or (own is not None and own <= queue):
             return JobAttempts(min(policy, counted), counted, math.inf, queue)
         lowered = queue if self._raised and own is not None else None
-        return JobAttempts(policy, counted, 0 if math.isinf(counted) else counted, queue, lowered)
+        last = lowered if self._policy is None and lowered is not None else policy
+        return JobAttempts(last, counted, 0 if math.isinf(counted) else counted, queue, lowered)
 
 
 def _policy_of(given: RetryPolicy | None) -> _Policy:

@@ -4,7 +4,8 @@ One long poll asks for all of its queues, while any message is in process. A sou
 older server, is asked once: then the next heartbeat (leases.py) learns of each loss.
 
 The first poll asks for what happened since the delivery of the oldest message, and each later one goes on where the one
-before ended. So nothing is missed in between.
+before ended. A message may have been delivered before that, if the answer of its claim took long: then the poll under
+way is given up, and the next one goes back to its delivery. So nothing is missed in between.
 """
 
 import logging
@@ -15,7 +16,6 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.workers.withdrawn import WithdrawnMessage, WithdrawnMessages
-from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.loop import QueueLoop
 from forq_trio.worker.source import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Source, passes
 
@@ -34,8 +34,9 @@ class WithdrawnWatch:
         self._leases = {loop.queue: loop.leases for loop in loops[: limits.WORKER_QUEUES_MAX]}
         self._held = anyio.Event()
         self._after = 0
+        self._asking = anyio.CancelScope()  # around the poll under way
         for each in self._leases.values():
-            each.on_first = self._wake
+            each.on_hold = self._go_back
 
     async def run(self, source: Source) -> None:
         """Ask until cancelled, or until it is clear that the source never answers."""
@@ -44,7 +45,8 @@ class WithdrawnWatch:
         while ask is not None:
             await self._until_held()
             try:
-                answer = await ask([*self._leases], self._after)
+                with anyio.CancelScope() as self._asking:
+                    answer = await ask([*self._leases], self._after)
             except ForqError as error:
                 if not passes(error):
                     logger.debug("the source does not tell of withdrawn messages: %s", error)
@@ -52,6 +54,8 @@ class WithdrawnWatch:
                 await anyio.sleep(pause)
                 pause = min(2 * pause, PAUSE_SECONDS_MAX)
             else:
+                if self._asking.cancel_called:  # an answer that came nevertheless is part of the next one
+                    continue
                 pause = PAUSE_SECONDS_MIN
                 self._after = max(self._after, answer.position)
                 for each in answer.messages:
@@ -67,11 +71,18 @@ class WithdrawnWatch:
             waited = True
             await self._held.wait()
         if waited or not self._after:
-            delivered = min(map(_delivered_at, filter(_has_jobs, self._leases.values())))
-            self._after = max(self._after, delivered - 1)
+            held = (
+                job.lease.until - each.lease_ms
+                for each in self._leases.values()
+                for job in each.jobs.values()
+            )
+            self._after = max(self._after, min(held) - 1)
 
-    def _wake(self) -> None:
+    def _go_back(self, delivered_at: int) -> None:
         self._held.set()
+        if delivered_at <= self._after:
+            self._after = delivered_at - 1
+            self._asking.cancel()
 
     def _tell(self, withdrawn: WithdrawnMessage) -> None:
         leases = self._leases.get(withdrawn.queue)
@@ -81,12 +92,3 @@ class WithdrawnWatch:
             leases.extend_now()
         else:
             leases.remove(withdrawn.message_id, withdrawn.how, withdrawn.reason)
-
-
-def _has_jobs(leases: JobLeases) -> bool:
-    return bool(leases.jobs)
-
-
-def _delivered_at(leases: JobLeases) -> int:
-    """When the oldest of its messages was delivered at the latest (epoch ms, by the queue's clock)."""
-    return min(job.lease.until for job in leases.jobs.values()) - leases.lease_ms

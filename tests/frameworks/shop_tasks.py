@@ -1,5 +1,6 @@
 """The tasks of a shop, as an application of Django has them. To be imported once Django is set up."""
 
+import builtins
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -27,6 +28,12 @@ def write(context: Any, to: str) -> None:
     seen.append((context.attempt, context.task_result.id, to))
     if to == "nobody":
         raise ValueError("no address")
+
+
+@task(takes_context=True)
+def fail(context: Any, errors: list[str]) -> None:
+    """Raise the error of this attempt."""
+    raise getattr(builtins, errors[context.attempt - 1])
 
 
 @task

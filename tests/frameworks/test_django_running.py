@@ -84,6 +84,23 @@ def test_a_task_that_fails_is_tried_again_and_its_last_error_is_told(
 
 
 @pytest.mark.parametrize(
+    "errors",
+    [["ValueError"] * 4 + ["TimeoutError"] * 3, ["TimeoutError"] * 4 + ["ValueError"]],
+    ids=["its policy gives more", "without a policy"],
+)
+def test_the_end_of_a_task_is_told_at_the_attempt_that_is_the_last_for_its_error(
+    shop: Any, told: Told, sent: Sent, set_tasks: SetTasks, url: str, errors: list[str]
+) -> None:
+    """It was told when the queue's attempts were used, though others followed; or never."""
+    set_tasks(URL=url, SECRET=SECRET, HANDLER={"retry": {TimeoutError: [0] * 6}})
+    sent.client.configure("default", back_off=(0,))
+    shop.fail.enqueue(errors)
+    run_all()
+    assert told.said == [("started", "RUNNING")] * len(errors) + [("finished", "FAILED")]
+    assert len(sent.client.search_dead_letters("default-dlq").messages) == 1
+
+
+@pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("frameworks.shop_tasks.no_task", "frameworks.shop_tasks.no_task is no task"),

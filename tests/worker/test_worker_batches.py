@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+import trio
 
 from forq_trio import MessageBatchEnded, MessageBatchTooDeep, open_broker
 from forq_trio.model import limits
@@ -224,23 +225,28 @@ def ends_of(
     **troubles: list[ForqError | str | None],
 ) -> tuple[list[int], list[str | None]]:
     """Which pages were handled, and how the batches ended, the newest first. raised: by the deed."""
+    return anyio.run(ends_in, deed, raised, troubles, backend=backend)
+
+
+async def ends_in(
+    deed: Callable[[Worker], Awaitable[None]],
+    raised: type[ForqError] | None,
+    troubles: dict[str, list[ForqError | str | None]],
+) -> tuple[list[int], list[str | None]]:
+    """See `ends_of`."""
     seen: list[int] = []
+    async with open_broker("memory:") as broker:
+        source = Troubled(broker, **troubles)
+        app = Worker(source)  # type: ignore[arg-type]
 
-    async def main() -> list[str | None]:
-        async with open_broker("memory:") as broker:
-            source = Troubled(broker, **troubles)
-            app = Worker(source)  # type: ignore[arg-type]
+        @app.on("pages")
+        async def page(number: int) -> None:
+            seen.append(number)
 
-            @app.on("pages")
-            async def page(number: int) -> None:
-                seen.append(number)
-
-            with source.scope, pytest.raises(raised) if raised else nullcontext():
-                await deed(app)
-            await app.drain()
-            return [each.outcome for each in (await broker.batches()).batches]
-
-    return seen, anyio.run(main, backend=backend)
+        with source.scope, pytest.raises(raised) if raised else nullcontext():
+            await deed(app)
+        await app.drain()
+        return seen, [each.outcome for each in (await broker.batches()).batches]
 
 
 async def one_batch(app: Worker) -> None:
@@ -271,6 +277,16 @@ def test_a_close_that_fails_or_is_cancelled_leaves_no_open_batch(
     backend: str, close: Any, raised: Any, ends: Any
 ) -> None:
     assert ends_of(backend, one_batch, raised, close_batch=[*close]) == ends
+
+
+@pytest.mark.parametrize(
+    ("tries", "raised", "ends"), [(12, None, ([1, 2], ["sent"])), (30, Overloaded, ([1], ["abandoned"]))]
+)
+async def test_a_close_waits_for_a_server_that_restarts(
+    autojump_clock: trio.testing.MockClock, tries: int, raised: Any, ends: Any
+) -> None:
+    """It gave the batch up after five seconds; 12 tries take 36. If that failed, too, the batch was left open."""
+    assert await ends_in(one_batch, raised, {"close_batch": [BUSY] * tries}) == ends
 
 
 @both

@@ -129,11 +129,12 @@ def test_a_process_ends_with_its_call(backend: str, by: str, tmp_path: Path) -> 
 async def test_a_process_that_starts_is_there_for_the_next_call_if_its_own_is_cancelled() -> None:
     """A `timeout` that is shorter than the imports of the program failed each attempt."""
     with closing(ProcessPool(work)) as pool:
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await pool.call(["return"])
-        assert scope.cancelled_caught
-        (process,) = pool._idle
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.call, ["return"])
+            while not pool._all:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        (process,) = pool._all
         assert await pool.call(["return"]) == "done"
         assert pool._idle == [process]
 
@@ -207,6 +208,46 @@ async def first() -> None:
 """
 
 
+IMPORTS_FOR_EVER = """
+import sys, threading
+from forq_trio.worker import Worker
+
+app = Worker("memory:", backend=sys.argv[1])
+
+
+@app.on("q", pool="process")
+def handle(content: str) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    app.run()
+    print("over", flush=True)
+else:
+    print("begun", flush=True)
+    threading.Event().wait()
+"""
+
+
+@both
+def test_a_worker_that_stops_does_not_wait_for_imports(backend: str, tmp_path: Path) -> None:
+    """It did, for up to thirty seconds for each handler."""
+    (tmp_path / "program.py").write_text(IMPORTS_FOR_EVER)
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "program.py", backend],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        with killed_after(process):
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate()
+    assert (process.returncode, out) == (0, "over\n")
+
+
 def run_program(guard: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     (folder / "program.py").write_text(PROGRAM.format(guard=guard, concurrency=1))
     return subprocess.run(
@@ -265,9 +306,14 @@ def test_ctrl_c_lets_a_process_end_its_call(tmp_path: Path) -> None:
     assert "handled: 1" in out
 
 
-def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "wait",
+    ["import threading; threading.Event().wait()", "import ctypes; ctypes.PyDLL(None).pause()"],
+    ids=["in Python", "in C, where no other thread runs"],
+)
+def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path, wait: str) -> None:
     """It went on for ever, deaf to SIGTERM, with a message that another worker had by then."""
-    waiting = "import os, threading; print(os.getpid(), flush=True); threading.Event().wait()"
+    waiting = f"import os; print(os.getpid(), flush=True); {wait}"
     program = PROGRAM.replace("print(2 * number.of, flush=True)", waiting)
     (tmp_path / "program.py").write_text(program.format(guard='if __name__ == "__main__":', concurrency=1))
     with subprocess.Popen(

@@ -212,6 +212,53 @@ async def test_where_the_server_cannot_say_it_the_heartbeat_does(face, nursery) 
     app.stop()
 
 
+class CancelsMeanwhile(OlderServer):
+    """A source of which a message is cancelled while its lease is to be extended."""
+
+    def __init__(self, source: Any, app: Worker) -> None:
+        super().__init__(source)
+        self.extended = trio.Event()
+        self._app = app
+
+    async def extend(self, queue: str, receipts: list[str], lease_ms: int) -> Any:
+        (loop,) = self._app.running_loops
+        (job,) = loop.leases.jobs.values()
+        await self._source.cancel(queue, job.id, running=True, reason="called off")
+        await until(lambda: job.lost)
+        answer = await self._source.extend(queue, receipts, lease_ms)
+        self.extended.set()
+        return answer
+
+    async def withdrawn(self, queues: list[str], after: int) -> Any:
+        return await self._source.withdrawn(queues, after)
+
+
+async def test_an_extension_under_way_forgets_nothing_of_a_removal(face, nursery) -> None:
+    """The handler's cleanup was told that nobody had removed the message."""
+    app = Worker()
+    source: Any = CancelsMeanwhile(face.methods, app)
+    app._source.give(source, None)
+    begun, seen = trio.Event(), []
+
+    @app.on("q", lease=30, concurrency=1)
+    async def handle(content: str, job: Job) -> None:
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await source.extended.wait()
+            seen.append((job.removed, job.removal_reason))
+
+    await face.methods.produce("q", "a")
+    nursery.start_soon(app.serve)
+    await begun.wait()
+    await face.advance(10_000)
+    await until(lost(app, 1))
+    assert seen == [("cancelled", "called off")]
+    app.stop()
+
+
 class VagueServer(OlderServer):
     """A source that always says that any message may be removed."""
 
@@ -314,6 +361,62 @@ class Waits:
         except anyio.get_cancelled_exc_class():
             self.cancelled += 1
             raise
+
+
+class LateAnswers(OlderServer):
+    """A source that has claimed the message "late" for a while before it says so."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self.claimed, self.gate = anyio.Event(), anyio.Event()
+
+    async def receive(self, queue: str, **options: Any) -> Any:
+        found = await self._source.receive(queue, **options)
+        if any(each.content == "late" for each in found):
+            self.claimed.set()
+            await self.gate.wait()
+        return found
+
+    async def withdrawn(self, queues: list[str], after: int) -> Any:
+        self.asked += 1
+        return await self._source.withdrawn(queues, after)
+
+
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+@pytest.mark.parametrize("holds_before", [True, False])
+def test_what_is_cancelled_before_the_answer_of_its_claim_is_not_missed(
+    backend: str, holds_before: bool
+) -> None:
+    """Polls went on from where they were, or began at the delivery of another message."""
+
+    async def main() -> None:
+        async with open_broker("memory:") as broker:
+            source: Any = LateAnswers(broker)
+            app, handler, other = Worker(source), Waits(), Waits()
+            app.on("q", lease=LEASE)(handler)
+            app.on("other", lease=LEASE)(other)
+            async with app:
+                with anyio.fail_after(WAIT_SECONDS_MAX):
+                    if holds_before:
+                        await app.send("other", "x")
+                        await until(lambda: source.asked == 1)
+                    sent = await app.send("q", "late")
+                    await source.claimed.wait()
+                    await broker.cancel("q", sent.id, running=True, reason="called off")
+                    if holds_before:
+                        await until(lambda: source.asked == 2)
+                    else:
+                        await app.send("other", "x")
+                        await until(lambda: source.asked == 1)
+                    source.gate.set()
+                    await until(lost(app, 1))
+                for job in other.jobs:
+                    await broker.cancel("other", job.id, running=True)
+                with anyio.fail_after(WAIT_SECONDS_MAX):
+                    await until(lambda: app.stats["other"].lost == 1)
+            assert [job.removal_reason for job in handler.jobs] == ["called off"]
+
+    anyio.run(main, backend=backend)
 
 
 async def _cancelled_at_once(source: Any) -> None:

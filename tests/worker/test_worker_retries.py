@@ -224,6 +224,20 @@ async def test_the_nearest_class_of_an_error_counts(face, error, delay_ms) -> No
         assert await waits_ms(face, sent.id) == delay_ms
 
 
+async def test_the_last_attempt_is_that_of_errors_without_a_policy(face) -> None:
+    """Not of the attempts to which the policy of another error has raised the message's bound."""
+    seen: list[tuple[int, bool]] = []
+
+    async def handle(content: str, job: Job) -> None:
+        seen.append((job.attempt, job.last_attempt))
+        raise OSError if job.attempt < 6 else ValueError
+
+    await face.methods.produce("q", "x")
+    app = await drained(face, handle, retry={OSError: [0] * 9})
+    assert seen == [(attempt, attempt >= 5) for attempt in range(1, 7)]
+    assert app.stats["q"].dead == 1
+
+
 async def test_a_sender_may_give_fewer_attempts_than_the_queue_does(face) -> None:
     handle, seen = failing()
     for own, last in ((1, 1), (3, 3), (6, 7), (9, 7)):

@@ -21,7 +21,7 @@ from forq_trio.worker.django.api import (
     task_at,
 )
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.jobs import Job
+from forq_trio.worker.jobs import Job, is_last
 
 
 class TaskCall(Struct, frozen=True):
@@ -114,7 +114,7 @@ def _is_final(error: BaseException, job: Job, handler: Handler[Any, ..., Any]) -
     settlement = from_thread.run_sync(
         handler.settlement, error, job
     )  # which only the event loop's thread may call
-    return settlement.final or settlement.what == "discard" or job.last_attempt
+    return settlement.what == "discard" or is_last(settlement, job)
 
 
 def _moment(at_ms: int) -> datetime:
