@@ -10,7 +10,8 @@
 - `on_dead` is sent at the first dead member, `then` when the batch ends: each in the commit of the change that caused
   it, or in one soon after if much is due at once. Each is sent once, because the batch and the message are one commit.
   If the queue refuses the message, or sends wait, a later batch of the writer tries again, until the batch expires; one
-  that is refused does not hold up the other.
+  that is refused does not hold up the other. Whoever abandons the batch gives up what is not sent yet, also after
+  its end.
 - What becomes of members of a batch that has ended changes nothing any more.
 - A batch inside of another one is its member until it has ended and its `then` is sent or given up. Then `then`, if it
   was sent, takes its place as a member. Otherwise it counts as done; as removed if it was abandoned; and as failed if
@@ -262,11 +263,13 @@ def closed(stored: StoredMessageBatch, now_ms: int, *, abandon: bool) -> StoredM
     """A batch after its maker closed it, or gave it up."""
     progress = stored.progress
     if progress.ended_at is not None:
-        return stored
+        return _without_unsent(stored) if abandon else stored
     if progress.closed_at is None:
         progress = replace(progress, closed_at=now_ms)
     stored = replace(stored, progress=progress)
-    return _ended(stored, "abandoned", now_ms) if abandon else after_counting(stored, now_ms)
+    if abandon:
+        return _without_unsent(_ended(stored, "abandoned", now_ms))
+    return after_counting(stored, now_ms)
 
 
 def after_counting(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatch:
@@ -295,6 +298,17 @@ def expired(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatch:
 
 def _ended(stored: StoredMessageBatch, outcome: MessageBatchOutcome, now_ms: int) -> StoredMessageBatch:
     return replace(stored, progress=replace(stored.progress, ended_at=now_ms, outcome=outcome))
+
+
+def _without_unsent(stored: StoredMessageBatch) -> StoredMessageBatch:
+    """A batch that has ended, without what it could not send yet. Without its `then` it is abandoned."""
+    progress = stored.progress
+    if not progress.unsent:
+        return stored
+    outcome = "abandoned" if "then" in progress.unsent else progress.outcome
+    refused = progress.refused if outcome == "refused" else None
+    progress = replace(progress, outcome=outcome, to_send=(), to_retry=(), refused=refused)
+    return replace(stored, progress=progress)
 
 
 def _sending(progress: MessageBatchProgress, message: Sending, now_ms: int) -> MessageBatchProgress:
