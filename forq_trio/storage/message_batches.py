@@ -4,7 +4,7 @@
   message is in a queue), done (acknowledged), dead (a dead letter), failed (for good, without a dead-letter queue), or
   removed (any other end). Callers see dead and failed members as one number.
 - A dead letter that is redriven is left again; one that is removed or acknowledged where it is counts as that.
-- A batch ends once it is closed and has no member left. If it needs `done` and not all are, it is unmet: it ends at
+- A batch ends once it is closed, has no member left, and none waits to be counted. If it needs `done` and not all are, it is unmet: it ends at
   once if one is removed or failed, because then they never all are done; else it waits, because somebody may redrive
   its dead letters.
 - `on_dead` is sent at the first dead member, `then` when the batch ends: each in the commit of the change that caused
@@ -228,9 +228,12 @@ def state_after(change: str, reason: str) -> State:
 
 
 def counted(
-    stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int
+    stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int, *, may_end: bool = True
 ) -> StoredMessageBatch:
-    """A batch after changes of members, each from one state to another. One that has ended stays as it is."""
+    """A batch after changes of members, each from one state to another. One that has ended stays as it is.
+
+    may_end: whether no further members wait to be counted.
+    """
     progress = stored.progress
     if progress.ended_at is not None:
         return stored
@@ -244,7 +247,7 @@ def counted(
     for before, after in changes:
         counts[before] -= 1
         counts[after] += 1
-    return after_counting(replace(stored, progress=replace(progress, **counts)), now_ms)
+    return _after_counting(replace(stored, progress=replace(progress, **counts)), now_ms, may_end=may_end)
 
 
 def new_progress(outer: StoredMessageBatch | None) -> MessageBatchProgress:
@@ -259,8 +262,10 @@ def with_members_added(stored: StoredMessageBatch, members: int) -> StoredMessag
     return replace(stored, progress=replace(stored.progress, left=stored.progress.left + members))
 
 
-def closed(stored: StoredMessageBatch, now_ms: int, *, abandon: bool) -> StoredMessageBatch:
-    """A batch after its maker closed it, or gave it up."""
+def closed(
+    stored: StoredMessageBatch, now_ms: int, *, abandon: bool, may_end: bool = True
+) -> StoredMessageBatch:
+    """A batch after its maker closed it, or gave it up. may_end: see `counted`."""
     progress = stored.progress
     if progress.ended_at is not None:
         return _without_unsent(stored) if abandon else stored
@@ -269,10 +274,10 @@ def closed(stored: StoredMessageBatch, now_ms: int, *, abandon: bool) -> StoredM
     stored = replace(stored, progress=progress)
     if abandon:
         return _without_unsent(_ended(stored, "abandoned", now_ms))
-    return after_counting(stored, now_ms)
+    return _after_counting(stored, now_ms, may_end=may_end)
 
 
-def after_counting(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatch:
+def _after_counting(stored: StoredMessageBatch, now_ms: int, *, may_end: bool) -> StoredMessageBatch:
     """A batch that has not ended, after its counts changed: what it is to send now, and whether it ends."""
     progress = stored.progress
     if (progress.dead or progress.failed) and not progress.had_dead:
@@ -280,7 +285,7 @@ def after_counting(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatc
         if stored.new.on_dead is not None:
             progress = _sending(progress, "on_dead", now_ms)
         stored = replace(stored, progress=progress)
-    if progress.closed_at is None or progress.left:
+    if progress.closed_at is None or progress.left or not may_end:
         return stored
     if stored.new.needs == "done" and progress.done < progress.members:
         never = progress.removed or progress.failed

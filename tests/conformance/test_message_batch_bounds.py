@@ -174,6 +174,33 @@ def test_a_batch_is_not_closed_over_members_that_wait_to_be_counted(engine, busy
 
 
 @on_sql
+@pytest.mark.parametrize("closed_first", [True, False])
+def test_a_batch_does_not_end_while_more_of_its_members_wait_than_are_counted_at_once(
+    engine, busy, monkeypatch, closed_first
+):
+    """One that was redriven waited behind those: the batch ended without it."""
+    opened(engine, then=THEN)
+    _, other = added(engine, "1", "2", max_attempts=1)
+    first, second = receive(engine, 2)
+    do(engine, Nack("q", receipts([second]), 0))
+    if closed_first:
+        close(engine)
+    busy(Ack("q", receipts([first])), Redrive("q-dlq", (other.id,)))
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "COMMIT_MESSAGES_MAX", 1)
+        if closed_first:
+            run(engine)
+        else:
+            assert engine.execute_batch(Batch([CloseMessageBatch("b")], T0, moves_staged=False)).outcomes
+            engine.commit()
+    run(engine)
+    assert counts(engine) == (1, 1, 0, 0)
+    assert waiting(engine, "reports") == []
+    ack(engine, *receipts(receive(engine)))
+    assert waiting(engine, "reports") == ["all done"]
+
+
+@on_sql
 @pytest.mark.parametrize("damaged", ["progress", "terms"])
 def test_a_damaged_batch_does_not_hold_up_others(engine, execute, damaged):
     for id in "xy":

@@ -130,12 +130,13 @@ def _read_many(tx: Transaction, numbers: Sequence[int]) -> dict[int, StoredMessa
 
 
 def _count(
-    tx: Transaction, stored: StoredMessageBatch, changes: Sequence[MemberChange]
+    tx: Transaction, stored: StoredMessageBatch, changes: Sequence[MemberChange], *, may_end: bool = True
 ) -> Sequence[MemberChange]:
-    """Count changes of members of a batch; returns them as they are to be written."""
+    """Count changes of members of a batch; returns them as they are to be written. may_end: see `counted`."""
     if stored.progress.ended_at is not None:  # nobody counts its members any more
         return [each._replace(after="removed") for each in changes]
-    save(tx, stored, counted(stored, [(before, after) for _, before, after in changes], tx.now_ms))
+    states = [(before, after) for _, before, after in changes]
+    save(tx, stored, counted(stored, states, tx.now_ms, may_end=may_end))
     return changes
 
 
@@ -168,14 +169,21 @@ def _let_wait(tx: Transaction, changes: Mapping[int, Sequence[MemberChange]], at
 
 
 def count_waiting(tx: Transaction, number: int) -> bool:
-    """Count the members of a batch that wait; those that are too many for once wait on. Returns True."""
+    """Count the members of a batch that wait; False if they are too many for once, so that others wait on."""
     most = limits.COMMIT_MESSAGES_MAX
     changes = [MemberChange(*row) for row in tx.query("members_to_count", number, most)]
-    _write_members(tx, _count(tx, read(tx, number), changes))
-    if len(changes) < most:
+    all_counted = len(changes) < most
+    _write_members(tx, _count(tx, read(tx, number), changes, may_end=all_counted))
+    if all_counted:
         tx.query("set_counts_at", None, number)
     tx.message_batches.changed = True
     tx.allowances.of(_STEP).charge(limits.MESSAGE_BATCH_WEIGHT + len(changes), 0)
+    return all_counted
+
+
+def _count_in_turn(tx: Transaction, number: int) -> bool:
+    """`count_waiting` as work of `_do_each`: what is left over uses up the allowance, so it waits by itself."""
+    count_waiting(tx, number)
     return True
 
 
@@ -184,7 +192,7 @@ def run_due(tx: Transaction) -> None:
     tx.message_batches.changed = True
     tx.begin_step()
     if tx.message_batches.totals.counts_at is not None:
-        _do_each(tx, "message_batch_to_count", count_waiting, "set_counts_at")
+        _do_each(tx, "message_batch_to_count", _count_in_turn, "set_counts_at")
     _do_each(tx, "due_message_batch", _run, "set_batch_due_at")
     tx.message_batches.sends = False  # what is left is due, so the next batch of the writer goes on
 
