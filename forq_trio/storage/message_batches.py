@@ -4,9 +4,9 @@
   message is in a queue), done (acknowledged), dead (a dead letter), failed (for good, without a dead-letter queue), or
   removed (any other end). Callers see dead and failed members as one number.
 - A dead letter that is redriven is left again; one that is removed or acknowledged where it is counts as that.
-- A batch ends once it is closed, has no member left, and none waits to be counted. If it needs `done` and not all are, it is unmet: it ends at
-  once if one is removed or failed, because then they never all are done; else it waits, because somebody may redrive
-  its dead letters.
+- A batch ends once it is closed, has no member left, and none waits to be counted. If it needs `done` and not all are,
+  it is unmet: it ends at once if one is removed or failed, because then they never all are done; else it waits, because
+  somebody may redrive its dead letters.
 - `on_dead` is sent at the first dead member, `then` when the batch ends: each in the commit of the change that caused
   it, or in one soon after if much is due at once. Each is sent once, because the batch and the message are one commit.
   If the queue refuses the message, or sends wait, a later batch of the writer tries again, until the batch expires; one

@@ -17,6 +17,7 @@ from forq_trio.storage.message_batches import (
     StoredMessageBatch,
     state_in_outer,
 )
+from forq_trio.storage.relational.parts.due import FROM_START, NEVER
 from forq_trio.storage.relational.transaction import Transaction
 
 _read_new = msgspec.json.Decoder(NewMessageBatch).decode
@@ -70,6 +71,7 @@ def insert(tx: Transaction, stored: StoredMessageBatch) -> None:
     tx.query("open_message_batch", *own, *texts, stored.due_at)
     if new.messages:
         tx.query("keep_sends", number, _encode(new).decode())
+    tx.message_batches.due_times[number] = stored.due_at
     _count_stored(tx, 1)
     _count_active(tx, stored, 1)
 
@@ -90,7 +92,8 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
         return
     progress = _encode(after.progress).decode()
     tx.run("change_message_batch", [(progress, after.due_at, int(after.is_over), after.number)])
-    tx.message_batches.changed = True
+    tx.message_batches.due_times[after.number] = after.due_at
+    tx.message_batches.note_over(after)
     if after.progress.to_send:
         tx.message_batches.sends = True
     if after.progress.outer is not None and after.tells_outer and not before.tells_outer:
@@ -103,20 +106,25 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
 def forget(tx: Transaction, number: int) -> None:
     """Remove a batch that is over."""
     tx.query("forget_message_batch", number)
+    tx.message_batches.due_times[number] = NEVER
+    tx.message_batches.counts_changed = True
     _count_stored(tx, -1)
 
 
 def forget_oldest(tx: Transaction) -> None:
     """Forget the oldest batch that is over, if as many are stored as may be."""
-    if tx.message_batches.totals.stored >= limits.MESSAGE_BATCHES_MAX:
-        for (number,) in tx.query("oldest_message_batch"):
+    totals = tx.message_batches.totals
+    if totals.stored >= limits.MESSAGE_BATCHES_MAX:
+        oldest = tx.query("oldest_message_batch", totals.over_from)
+        number, due_at = oldest[0] if oldest else (None, FROM_START)
+        tx.message_batches.totals = replace(totals, over_from=due_at)
+        if number is not None:
             forget(tx, number)
 
 
 def _count_stored(tx: Transaction, more: int) -> None:
     totals = tx.message_batches.totals
     tx.message_batches.totals = replace(totals, stored=totals.stored + more)
-    tx.message_batches.changed = True
 
 
 def _count_active(tx: Transaction, stored: StoredMessageBatch, more: int) -> None:
@@ -145,12 +153,9 @@ def forget_members(tx: Transaction, numbers: Sequence[int]) -> None:
 
 
 def _count_members(tx: Transaction, more: int) -> None:
-    """Count members. The number is a lower bound: once it comes to 0, they are counted again, up to a bound."""
+    """Count members. Where the number is a lower bound and comes to 0, they are read again, up to a bound."""
     if more:
         totals = tx.message_batches.totals
-        members = totals.members + more
-        if members <= 0:
-            ((members,),) = tx.query_without_inserts(
-                "count_batch_members", limits.MESSAGE_BATCH_MEMBERS_COUNTED_MAX
-            )
-        tx.message_batches.totals = replace(totals, members=members)
+        tx.message_batches.totals = replace(totals, members=totals.members + more)
+        if totals.members + more <= 0 and not totals.knows_members:
+            tx.message_batches.count_members(tx.query_without_inserts)
