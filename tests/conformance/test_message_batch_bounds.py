@@ -9,14 +9,28 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
 from forq_trio.model.errors import MessageBatchFull, TooManyMessageBatches
-from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
+from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.message_batches import size_of
 
 from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .engines import on_sql
-from .script import HOUR_MS, T0, ack, contents, counted, do, receipts, receive, receive_one, run
+from .script import (
+    DAY_MS,
+    HOUR_MS,
+    T0,
+    ack,
+    configure,
+    contents,
+    counted,
+    do,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 RETRY_MS = limits.SET_ASIDE_RETRY_MS
 
@@ -262,6 +276,51 @@ def test_a_batch_that_could_not_be_read_expires_at_its_time(engine, execute):
         outcomes.append(shown(engine, now=T0 + later + RETRY_MS).outcome)
         execute("UPDATE message_batches SET progress = '{' || progress")
     assert outcomes == [None, "expired"]
+
+
+@on_sql
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE message_batches SET terms = '{' || terms WHERE id = 'b'",
+        "UPDATE message_batches SET progress = '{' || progress WHERE id = 'b'",
+        "UPDATE message_batch_sends SET sends = '{' || sends",
+        "DELETE FROM message_batch_sends",
+    ],
+    ids=["terms", "progress", "sends", "no sends"],
+)
+def test_a_damaged_batch_is_forgotten_when_its_time_is_over(engine, execute, monkeypatch, damage):
+    """It held its place for ever."""
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 2)
+    monkeypatch.setattr(limits, "MESSAGE_BATCH_EXPIRES_MS_MAX", DAY_MS)
+    configure(engine, "reports", max_messages=1)
+    send(engine, "in the way", queue="reports")
+    opened(engine, "outer", expires_ms=2 * DAY_MS)
+    opened(engine, then=THEN, expires_ms=HOUR_MS, outer="outer", by="t")
+    added(engine, "1")
+    close(engine, "outer")
+    if "sends" in damage:
+        ack(engine, *receipts(receive(engine)))
+        close(engine, by="t")
+    execute(damage)
+    for now in (T0 + HOUR_MS, T0 + DAY_MS - 1):
+        assert len(run(engine, now=now).set_aside) == 1
+        assert isinstance(opened(engine, "next", now=now), TooManyMessageBatches)
+    later = T0 + DAY_MS - 1 + RETRY_MS
+    assert len(run(engine, now=later).set_aside) == 1
+    assert run(engine, now=later + RETRY_MS).set_aside == []
+    assert shown(engine, now=later) is None
+    assert counts(engine, "outer", now=later) == (0, 0, 0, 1)
+    assert isinstance(opened(engine, by="t", then=THEN, now=later), MessageBatch)
+
+
+@on_sql
+def test_a_damaged_batch_that_is_over_is_forgotten_in_its_turn(engine, execute):
+    opened(engine)
+    close(engine)
+    execute("UPDATE message_batches SET progress = '{' || progress")
+    assert len(run(engine, now=T0 + limits.MESSAGE_BATCH_REMEMBERED_MS).set_aside) == 1
+    assert shown(engine) is None
 
 
 def test_a_batch_has_so_many_members(engine, monkeypatch):

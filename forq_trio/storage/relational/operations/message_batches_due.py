@@ -7,6 +7,7 @@
   sent in the commit that counts them, again as far as the allowance permits, and if it may store messages.
 - What claims remove is counted after them, and what follows from it is sent by the next batch of the writer.
 - Each batch is counted by itself. One that cannot be read is tried again after SET_ASIDE_RETRY_MS; its members wait.
+  It is forgotten when it is due and its time is over, however it was opened.
 - A member of a batch that is over, or forgotten, is forgotten with its next change.
 """
 
@@ -34,6 +35,7 @@ from forq_trio.storage.message_batches import (
 )
 from forq_trio.storage.relational.operations.message_batches_stored import (
     forget,
+    forget_damaged,
     forget_members,
     outer_of,
     read,
@@ -227,8 +229,9 @@ def _next_due(tx: Transaction) -> Sequence[tuple[int, str]]:
 
 
 def _run_later(tx: Transaction, number: int, at_ms: int) -> None:
-    tx.query("set_batch_due_at", at_ms, number)
-    tx.message_batches.due_times[number] = at_ms
+    if not forget_damaged(tx, number):
+        tx.query("set_batch_due_at", at_ms, number)
+        tx.message_batches.due_times[number] = at_ms
 
 
 def _do_each(

@@ -73,7 +73,7 @@ def insert(tx: Transaction, stored: StoredMessageBatch) -> None:
         tx.query("keep_sends", number, _encode(new).decode())
     tx.message_batches.due_times[number] = stored.due_at
     _count_stored(tx, 1)
-    _count_active(tx, stored, 1)
+    _count_active(tx, stored.made_by, stored.size, 1)
 
 
 def _without_content(sent: AddressedMessage | None) -> AddressedMessage | None:
@@ -100,7 +100,7 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
         tx.message_batches.noted.append((after.number, state_in_outer(after)))
     if after.is_over and not before.is_over:
         tx.query("forget_sends", after.number)
-        _count_active(tx, after, -1)
+        _count_active(tx, after.made_by, after.size, -1)
 
 
 def forget(tx: Transaction, number: int) -> None:
@@ -109,6 +109,21 @@ def forget(tx: Transaction, number: int) -> None:
     tx.message_batches.due_times[number] = NEVER
     tx.message_batches.counts_changed = True
     _count_stored(tx, -1)
+
+
+def forget_damaged(tx: Transaction, number: int) -> bool:
+    """Remove a batch that is due and cannot be read, if its time is over however it was opened; else False.
+
+    Its outer batch counts it as failed, as one that expired.
+    """
+    found = tx.query("damaged_message_batch", number, tx.now_ms - limits.MESSAGE_BATCH_EXPIRES_MS_MAX)
+    for made_by, size, is_over in found:
+        tx.query("forget_sends", number)
+        forget(tx, number)
+        if not is_over:
+            _count_active(tx, made_by, size, -1)
+            tx.message_batches.noted.append((number, "failed"))
+    return bool(found)
 
 
 def forget_oldest(tx: Transaction) -> None:
@@ -127,15 +142,15 @@ def _count_stored(tx: Transaction, more: int) -> None:
     tx.message_batches.totals = replace(totals, stored=totals.stored + more)
 
 
-def _count_active(tx: Transaction, stored: StoredMessageBatch, more: int) -> None:
+def _count_active(tx: Transaction, made_by: str | None, size: int, more: int) -> None:
     """Count a batch that was made, or (-1) that is over."""
     totals = tx.message_batches.totals
     made = {**totals.made}
-    if stored.made_by is not None:
-        own = made.pop(stored.made_by, BatchTotals()).plus(more, more * stored.size)
+    if made_by is not None:
+        own = made.pop(made_by, BatchTotals()).plus(more, more * size)
         if own.number:
-            made[stored.made_by] = own
-    active = totals.active.plus(more, more * stored.size)
+            made[made_by] = own
+    active = totals.active.plus(more, more * size)
     tx.message_batches.totals = replace(totals, active=active, made=made)
 
 

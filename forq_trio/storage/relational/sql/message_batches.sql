@@ -37,6 +37,10 @@ ORDER BY due_at, number LIMIT 1;
 -- A batch by its number.
 SELECT $batch FROM message_batches WHERE number = ?;
 
+-- name: damaged_message_batch
+-- What is to be known of a batch that cannot be read, to remove it: if it is over, or was made so long ago.
+SELECT made_by, size, is_over FROM message_batches WHERE number = ? AND (is_over = 1 OR made_at <= ?);
+
 -- name: read_message_batches
 -- Batches by their numbers.
 SELECT $batch FROM message_batches WHERE number IN (SELECT value FROM json_each(?));
