@@ -8,7 +8,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
-from forq_trio.model.errors import MessageBatchFull, TooManyMessageBatches
+from forq_trio.model.errors import MessageBatchFull, QueueFull, TooManyMessageBatches
 from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
@@ -25,6 +25,7 @@ from .script import (
     contents,
     counted,
     do,
+    fail,
     receipts,
     receive,
     receive_one,
@@ -104,6 +105,39 @@ def test_batches_that_have_ended_take_no_place(engine, monkeypatch):
     assert [each.id for each in page.batches] == ["5", "4", "open"]
     assert waiting(engine, "reports") == ["all done"] * 6
     assert opened(engine, "0", by="t").state == "open"
+
+
+@pytest.mark.parametrize("outer", [None, "outer"])
+def test_who_abandons_a_batch_gives_up_what_its_queue_refuses(engine, outer):
+    """It held its place until it expired."""
+    configure(engine, "reports", max_messages=1)
+    send(engine, "in the way", queue="reports")
+    opened(engine, "outer", then=ALARM)
+    opened(engine, then=THEN, outer=outer)
+    assert close(engine, abandon=False).outcome == "sent"
+    assert shown(engine).refused == QueueFull.code
+    close(engine, "outer")
+    batch = close(engine, abandon=True)
+    assert (batch.outcome, batch.then_id, batch.refused) == ("abandoned", None, None)
+    _, receipt = receive_one(engine, queue="reports")
+    ack(engine, receipt, queue="reports")
+    run(engine, now=T0 + limits.MESSAGE_BATCH_RETRY_MS)
+    assert waiting(engine, "reports") == []
+    assert waiting(engine, "alarms") == ["one is dead"]
+    assert counts(engine, "outer") == (0, 0, int(outer is not None), 0)
+
+
+def test_what_an_abandoned_batch_has_sent_stays_sent(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, then=THEN, on_dead=ALARM)
+    added(engine, "1", max_attempts=1)
+    close(engine)
+    fail(engine, attempts=1)
+    assert (shown(engine).outcome, shown(engine).refused) == ("sent", QueueFull.code)
+    batch = close(engine, abandon=True)
+    assert (batch.outcome, batch.refused, batch.on_dead_id) == ("sent", None, None)
+    assert batch.then_id is not None
 
 
 def test_a_member_of_a_forgotten_batch_is_no_member_of_the_next_one(engine, monkeypatch):

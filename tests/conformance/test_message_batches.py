@@ -355,39 +355,6 @@ def test_a_message_that_is_always_refused_is_given_up_when_the_batch_expires(eng
     assert (batch.outcome, batch.refused) == ("refused", QueueFull.code)
 
 
-@pytest.mark.parametrize("outer", [None, "outer"])
-def test_who_abandons_a_batch_gives_up_what_its_queue_refuses(engine, outer):
-    """It held its place until it expired."""
-    configure(engine, "reports", max_messages=1)
-    send(engine, "in the way", queue="reports")
-    opened(engine, "outer", then=ALARM)
-    opened(engine, then=THEN, outer=outer)
-    assert close(engine, abandon=False).outcome == "sent"
-    assert shown(engine).refused == QueueFull.code
-    close(engine, "outer")
-    batch = close(engine, abandon=True)
-    assert (batch.outcome, batch.then_id, batch.refused) == ("abandoned", None, None)
-    _, receipt = receive_one(engine, queue="reports")
-    ack(engine, receipt, queue="reports")
-    run(engine, now=T0 + limits.MESSAGE_BATCH_RETRY_MS)
-    assert waiting(engine, "reports") == []
-    assert waiting(engine, "alarms") == ["one is dead"]
-    assert counts(engine, "outer") == (0, 0, int(outer is not None), 0)
-
-
-def test_what_an_abandoned_batch_has_sent_stays_sent(engine):
-    configure(engine, "alarms", max_messages=1)
-    send(engine, "in the way", queue="alarms")
-    opened(engine, then=THEN, on_dead=ALARM)
-    added(engine, "1", max_attempts=1)
-    close(engine)
-    fail(engine, attempts=1)
-    assert (shown(engine).outcome, shown(engine).refused) == ("sent", QueueFull.code)
-    batch = close(engine, abandon=True)
-    assert (batch.outcome, batch.refused, batch.on_dead_id) == ("sent", None, None)
-    assert batch.then_id is not None
-
-
 def test_an_on_dead_that_is_always_refused_is_given_up_when_the_batch_expires(engine):
     configure(engine, "alarms", max_messages=1)
     send(engine, "in the way", queue="alarms")
