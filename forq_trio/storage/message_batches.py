@@ -4,13 +4,14 @@
   message is in a queue), done (acknowledged), dead (a dead letter), failed (for good, without a dead-letter queue), or
   removed (any other end). Callers see dead and failed members as one number.
 - A dead letter that is redriven is left again; one that is removed or acknowledged where it is counts as that.
-- A batch ends once it is closed and has no member left. If it needs `done` and not all are, it is unmet: it ends at
-  once if one is removed or failed, because then they never all are done; else it waits, because somebody may redrive
-  its dead letters.
+- A batch ends once it is closed, has no member left, and none waits to be counted. If it needs `done` and not all are,
+  it is unmet: it ends at once if one is removed or failed, because then they never all are done; else it waits, because
+  somebody may redrive its dead letters.
 - `on_dead` is sent at the first dead member, `then` when the batch ends: each in the commit of the change that caused
   it, or in one soon after if much is due at once. Each is sent once, because the batch and the message are one commit.
   If the queue refuses the message, or sends wait, a later batch of the writer tries again, until the batch expires; one
-  that is refused does not hold up the other.
+  that is refused does not hold up the other. Whoever abandons the batch gives up what is not sent yet, also after
+  its end.
 - What becomes of members of a batch that has ended changes nothing any more.
 - A batch inside of another one is its member until it has ended and its `then` is sent or given up. Then `then`, if it
   was sent, takes its place as a member. Otherwise it counts as done; as removed if it was abandoned; and as failed if
@@ -227,9 +228,12 @@ def state_after(change: str, reason: str) -> State:
 
 
 def counted(
-    stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int
+    stored: StoredMessageBatch, changes: Iterable[tuple[State, State]], now_ms: int, *, may_end: bool = True
 ) -> StoredMessageBatch:
-    """A batch after changes of members, each from one state to another. One that has ended stays as it is."""
+    """A batch after changes of members, each from one state to another. One that has ended stays as it is.
+
+    may_end: whether no further members wait to be counted.
+    """
     progress = stored.progress
     if progress.ended_at is not None:
         return stored
@@ -243,7 +247,7 @@ def counted(
     for before, after in changes:
         counts[before] -= 1
         counts[after] += 1
-    return after_counting(replace(stored, progress=replace(progress, **counts)), now_ms)
+    return _after_counting(replace(stored, progress=replace(progress, **counts)), now_ms, may_end=may_end)
 
 
 def new_progress(outer: StoredMessageBatch | None) -> MessageBatchProgress:
@@ -258,18 +262,22 @@ def with_members_added(stored: StoredMessageBatch, members: int) -> StoredMessag
     return replace(stored, progress=replace(stored.progress, left=stored.progress.left + members))
 
 
-def closed(stored: StoredMessageBatch, now_ms: int, *, abandon: bool) -> StoredMessageBatch:
-    """A batch after its maker closed it, or gave it up."""
+def closed(
+    stored: StoredMessageBatch, now_ms: int, *, abandon: bool, may_end: bool = True
+) -> StoredMessageBatch:
+    """A batch after its maker closed it, or gave it up. may_end: see `counted`."""
     progress = stored.progress
     if progress.ended_at is not None:
-        return stored
+        return _without_unsent(stored) if abandon else stored
     if progress.closed_at is None:
         progress = replace(progress, closed_at=now_ms)
     stored = replace(stored, progress=progress)
-    return _ended(stored, "abandoned", now_ms) if abandon else after_counting(stored, now_ms)
+    if abandon:
+        return _without_unsent(_ended(stored, "abandoned", now_ms))
+    return _after_counting(stored, now_ms, may_end=may_end)
 
 
-def after_counting(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatch:
+def _after_counting(stored: StoredMessageBatch, now_ms: int, *, may_end: bool) -> StoredMessageBatch:
     """A batch that has not ended, after its counts changed: what it is to send now, and whether it ends."""
     progress = stored.progress
     if (progress.dead or progress.failed) and not progress.had_dead:
@@ -277,7 +285,7 @@ def after_counting(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatc
         if stored.new.on_dead is not None:
             progress = _sending(progress, "on_dead", now_ms)
         stored = replace(stored, progress=progress)
-    if progress.closed_at is None or progress.left:
+    if progress.closed_at is None or progress.left or not may_end:
         return stored
     if stored.new.needs == "done" and progress.done < progress.members:
         never = progress.removed or progress.failed
@@ -295,6 +303,17 @@ def expired(stored: StoredMessageBatch, now_ms: int) -> StoredMessageBatch:
 
 def _ended(stored: StoredMessageBatch, outcome: MessageBatchOutcome, now_ms: int) -> StoredMessageBatch:
     return replace(stored, progress=replace(stored.progress, ended_at=now_ms, outcome=outcome))
+
+
+def _without_unsent(stored: StoredMessageBatch) -> StoredMessageBatch:
+    """A batch that has ended, without what it could not send yet. Without its `then` it is abandoned."""
+    progress = stored.progress
+    if not progress.unsent:
+        return stored
+    outcome = "abandoned" if "then" in progress.unsent else progress.outcome
+    refused = progress.refused if outcome == "refused" else None
+    progress = replace(progress, outcome=outcome, to_send=(), to_retry=(), refused=refused)
+    return replace(stored, progress=progress)
 
 
 def _sending(progress: MessageBatchProgress, message: Sending, now_ms: int) -> MessageBatchProgress:

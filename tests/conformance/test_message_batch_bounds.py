@@ -8,15 +8,30 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
-from forq_trio.model.errors import MessageBatchFull, TooManyMessageBatches
-from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
+from forq_trio.model.errors import MessageBatchFull, QueueFull, TooManyMessageBatches
+from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.message_batches import size_of
 
 from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .engines import on_sql
-from .script import HOUR_MS, T0, ack, contents, counted, do, receipts, receive, receive_one, run
+from .script import (
+    DAY_MS,
+    HOUR_MS,
+    T0,
+    ack,
+    configure,
+    contents,
+    counted,
+    do,
+    fail,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 RETRY_MS = limits.SET_ASIDE_RETRY_MS
 
@@ -90,6 +105,39 @@ def test_batches_that_have_ended_take_no_place(engine, monkeypatch):
     assert [each.id for each in page.batches] == ["5", "4", "open"]
     assert waiting(engine, "reports") == ["all done"] * 6
     assert opened(engine, "0", by="t").state == "open"
+
+
+@pytest.mark.parametrize("outer", [None, "outer"])
+def test_who_abandons_a_batch_gives_up_what_its_queue_refuses(engine, outer):
+    """It held its place until it expired."""
+    configure(engine, "reports", max_messages=1)
+    send(engine, "in the way", queue="reports")
+    opened(engine, "outer", then=ALARM)
+    opened(engine, then=THEN, outer=outer)
+    assert close(engine, abandon=False).outcome == "sent"
+    assert shown(engine).refused == QueueFull.code
+    close(engine, "outer")
+    batch = close(engine, abandon=True)
+    assert (batch.outcome, batch.then_id, batch.refused) == ("abandoned", None, None)
+    _, receipt = receive_one(engine, queue="reports")
+    ack(engine, receipt, queue="reports")
+    run(engine, now=T0 + limits.MESSAGE_BATCH_RETRY_MS)
+    assert waiting(engine, "reports") == []
+    assert waiting(engine, "alarms") == ["one is dead"]
+    assert counts(engine, "outer") == (0, 0, int(outer is not None), 0)
+
+
+def test_what_an_abandoned_batch_has_sent_stays_sent(engine):
+    configure(engine, "alarms", max_messages=1)
+    send(engine, "in the way", queue="alarms")
+    opened(engine, then=THEN, on_dead=ALARM)
+    added(engine, "1", max_attempts=1)
+    close(engine)
+    fail(engine, attempts=1)
+    assert (shown(engine).outcome, shown(engine).refused) == ("sent", QueueFull.code)
+    batch = close(engine, abandon=True)
+    assert (batch.outcome, batch.refused, batch.on_dead_id) == ("sent", None, None)
+    assert batch.then_id is not None
 
 
 def test_a_member_of_a_forgotten_batch_is_no_member_of_the_next_one(engine, monkeypatch):
@@ -174,6 +222,33 @@ def test_a_batch_is_not_closed_over_members_that_wait_to_be_counted(engine, busy
 
 
 @on_sql
+@pytest.mark.parametrize("closed_first", [True, False])
+def test_a_batch_does_not_end_while_more_of_its_members_wait_than_are_counted_at_once(
+    engine, busy, monkeypatch, closed_first
+):
+    """One that was redriven waited behind those: the batch ended without it."""
+    opened(engine, then=THEN)
+    _, other = added(engine, "1", "2", max_attempts=1)
+    first, second = receive(engine, 2)
+    do(engine, Nack("q", receipts([second]), 0))
+    if closed_first:
+        close(engine)
+    busy(Ack("q", receipts([first])), Redrive("q-dlq", (other.id,)))
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "COMMIT_MESSAGES_MAX", 1)
+        if closed_first:
+            run(engine)
+        else:
+            assert engine.execute_batch(Batch([CloseMessageBatch("b")], T0, moves_staged=False)).outcomes
+            engine.commit()
+    run(engine)
+    assert counts(engine) == (1, 1, 0, 0)
+    assert waiting(engine, "reports") == []
+    ack(engine, *receipts(receive(engine)))
+    assert waiting(engine, "reports") == ["all done"]
+
+
+@on_sql
 @pytest.mark.parametrize("damaged", ["progress", "terms"])
 def test_a_damaged_batch_does_not_hold_up_others(engine, execute, damaged):
     for id in "xy":
@@ -235,6 +310,51 @@ def test_a_batch_that_could_not_be_read_expires_at_its_time(engine, execute):
         outcomes.append(shown(engine, now=T0 + later + RETRY_MS).outcome)
         execute("UPDATE message_batches SET progress = '{' || progress")
     assert outcomes == [None, "expired"]
+
+
+@on_sql
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE message_batches SET terms = '{' || terms WHERE id = 'b'",
+        "UPDATE message_batches SET progress = '{' || progress WHERE id = 'b'",
+        "UPDATE message_batch_sends SET sends = '{' || sends",
+        "DELETE FROM message_batch_sends",
+    ],
+    ids=["terms", "progress", "sends", "no sends"],
+)
+def test_a_damaged_batch_is_forgotten_when_its_time_is_over(engine, execute, monkeypatch, damage):
+    """It held its place for ever."""
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", 2)
+    monkeypatch.setattr(limits, "MESSAGE_BATCH_EXPIRES_MS_MAX", DAY_MS)
+    configure(engine, "reports", max_messages=1)
+    send(engine, "in the way", queue="reports")
+    opened(engine, "outer", expires_ms=2 * DAY_MS)
+    opened(engine, then=THEN, expires_ms=HOUR_MS, outer="outer", by="t")
+    added(engine, "1")
+    close(engine, "outer")
+    if "sends" in damage:
+        ack(engine, *receipts(receive(engine)))
+        close(engine, by="t")
+    execute(damage)
+    for now in (T0 + HOUR_MS, T0 + DAY_MS - 1):
+        assert len(run(engine, now=now).set_aside) == 1
+        assert isinstance(opened(engine, "next", now=now), TooManyMessageBatches)
+    later = T0 + DAY_MS - 1 + RETRY_MS
+    assert len(run(engine, now=later).set_aside) == 1
+    assert run(engine, now=later + RETRY_MS).set_aside == []
+    assert shown(engine, now=later) is None
+    assert counts(engine, "outer", now=later) == (0, 0, 0, 1)
+    assert isinstance(opened(engine, by="t", then=THEN, now=later), MessageBatch)
+
+
+@on_sql
+def test_a_damaged_batch_that_is_over_is_forgotten_in_its_turn(engine, execute):
+    opened(engine)
+    close(engine)
+    execute("UPDATE message_batches SET progress = '{' || progress")
+    assert len(run(engine, now=T0 + limits.MESSAGE_BATCH_REMEMBERED_MS).set_aside) == 1
+    assert shown(engine) is None
 
 
 def test_a_batch_has_so_many_members(engine, monkeypatch):

@@ -61,8 +61,8 @@ class AddToMessageBatch(Command[tuple[Produced | ForqError, ...]], frozen=True, 
 class CloseMessageBatch(Command[MessageBatch], frozen=True, gc=False):
     """Let a batch end as soon as no member is left. A closed one stays as it is.
 
-    abandon: end it now without `then`; its members stay in their queues. Fails with MessageBatchNotFound, also for the
-    batch of another token.
+    abandon: end it now without `then`; its members stay in their queues. One that has ended gives up what it could not
+    send yet. Fails with MessageBatchNotFound, also for the batch of another token.
     """
 
     traits = Traits(CommandOrder.BATCHES, Effect.LASTS, weighs=limits.MESSAGE_BATCH_WEIGHT)

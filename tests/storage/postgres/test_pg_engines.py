@@ -354,3 +354,24 @@ def test_where_one_has_the_history_off_results_do_not_remove_that_of_the_other(o
     assert off.snapshot().history_of("q").messages == 3 + 2 + 1 + 2
     run(on)
     assert on.snapshot().history_of("q") == off.snapshot().history_of("q")
+
+
+def test_results_of_two_processes_are_counted_without_reading_them_again(open_one, monkeypatch):
+    """Each looked through all of them for one without a result, whenever the other had added some."""
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 2)
+    engines = open_one(), open_one()
+    looked = []
+    for engine in engines:
+        query = engine.connection.query
+
+        def noting(name, *bindings, query=query):
+            looked.append(name)
+            return query(name, *bindings)
+
+        monkeypatch.setattr(engine.connection, "query", noting)
+    for engine in engines * 4:
+        do(engine, send("x"))
+        (delivery,) = do(engine, claim())
+        assert do(engine, AckWithResult("q", (Receipt.parse(delivery.receipt),), "r", 1_000)) == (True,)
+    assert engines[0].snapshot().history_of("q").messages == 2
+    assert looked.count("newest_without_result") == len(engines)

@@ -8,8 +8,17 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from forq_trio.model.commands import Command, OfferMany
+from forq_trio.model import limits
+from forq_trio.model.commands import (
+    AddToMessageBatch,
+    CloseMessageBatch,
+    Command,
+    OfferMany,
+    OpenMessageBatch,
+)
 from forq_trio.model.keys.types import Offering
+from forq_trio.model.message_batches.types import AddressedMessage, NewMessageBatch
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres import dialect
@@ -57,6 +66,13 @@ def keyed(draw: random.Random) -> list[Command]:
     return [OfferMany("q", tuple(Offering("x", key=key) for key in keys + keys))]
 
 
+def in_message_batches(draw: random.Random) -> list[Command]:
+    """Each sends its last message, and is then over; the oldest of those are forgotten."""
+    id, message = str(draw.random()), AddressedMessage("q", NewMessage("x"))
+    terms = NewMessageBatch(then=message, expires_ms=limits.MESSAGE_BATCH_EXPIRES_MS_MAX // 1_000)
+    return [OpenMessageBatch(id, terms), AddToMessageBatch(id, (message,)), CloseMessageBatch(id)]
+
+
 class Traffic:
     """Batches that send, settle and claim; `touched` is how many blocks each made the database look at."""
 
@@ -94,12 +110,13 @@ class Traffic:
         return touched
 
 
-@pytest.mark.parametrize("sends", [plain, pytest.param(keyed, marks=pytest.mark.tier2)])
+@pytest.mark.parametrize("sends", [plain, in_message_batches, pytest.param(keyed, marks=pytest.mark.tier2)])
 def test_a_batch_touches_as_many_blocks_after_hundreds_of_batches(engine, empty_tables, monkeypatch, sends):
     with psycopg.connect(empty_tables, autocommit=True) as connection:
         connection.execute(
             "VACUUM ANALYZE"
         )  # as autovacuum may have done: then no index looks better than another
+    monkeypatch.setattr(limits, "MESSAGE_BATCHES_MAX", BATCHES // 2)
     traffic = Traffic(engine, monkeypatch)
     traffic.run(BATCHES, sends)
     with held_snapshot(empty_tables):

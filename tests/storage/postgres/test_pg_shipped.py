@@ -74,7 +74,9 @@ VALUES: dict[str, Any] = {
 }
 LATER: dict[str, Any] = {
     "endings": {"id": "acked"},
-    "message_batches": MessageBatchTotals(BatchTotals(1, 2), {"t": BatchTotals(3, 4)}, 5, 6, 7, 8),
+    "message_batches": MessageBatchTotals(
+        BatchTotals(1, 2), {"t": BatchTotals(3, 4)}, 5, 6, 7, 8, 9, 10, True
+    ),
     "withdrawn": [
         Withdrawal(1_700_000_000_005, "q", "00000000-0000-7000-8000-000000000000", "cancelled", "no")
     ],

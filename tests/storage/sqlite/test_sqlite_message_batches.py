@@ -53,6 +53,28 @@ def test_nothing_is_left_of_batches_that_are_over_but_themselves(engine) -> None
     assert left == {"message_batches": 4, "message_batch_sends": 0, "batch_members": 0}
 
 
+def test_a_commit_that_changes_a_batch_reads_neither_what_is_due_first_nor_members(
+    engine, monkeypatch
+) -> None:
+    """Where removed entries stay in the indexes, each of these reads would walk past all of them."""
+    make(engine, "first", members=0)
+    asked: list[str] = []
+    query = engine.connection.query
+
+    def noting(name: str, *bindings: object) -> list[tuple]:
+        asked.append(name)
+        return query(name, *bindings)
+
+    monkeypatch.setattr(engine.connection, "query", noting)
+    for id in "abc":
+        make(engine, id, then=AddressedMessage("reports", NewMessage("done")))
+        do(engine, ack(*do(engine, claim(most=2))))
+        assert engine.tx.message_batches.totals.members == 0
+    assert contents(do(engine, claim(queue="reports", most=9))) == ["done"] * 3
+    assert {"first_message_batch", "first_count", "count_batch_members"}.isdisjoint(asked)
+    assert asked.count("due_message_batch") == 3
+
+
 @pytest.mark.parametrize("counted", [1, 10])
 def test_a_restart_knows_that_there_are_members(tmp_path, monkeypatch, counted) -> None:
     """It counts them up to a bound, and again once so many are gone."""

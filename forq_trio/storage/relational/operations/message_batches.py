@@ -124,10 +124,11 @@ def close(tx: Transaction, command: CloseMessageBatch) -> MessageBatch | ForqErr
     stored = if_visible_to(command.by, find(tx, command.id))
     if stored is None:
         return MessageBatchNotFound()
+    all_counted = True
     if tx.message_batches.totals.counts_at is not None:
-        count_waiting(tx, stored.number)  # one of them may be left again
+        all_counted = count_waiting(tx, stored.number)  # one of them may be left again
         stored = read(tx, stored.number)
-    after = closed(stored, tx.now_ms, abandon=command.abandon)
+    after = closed(stored, tx.now_ms, abandon=command.abandon, may_end=all_counted)
     save(tx, stored, after)
     return after.as_callers_see()
 

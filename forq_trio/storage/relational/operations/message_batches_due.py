@@ -7,6 +7,7 @@
   sent in the commit that counts them, again as far as the allowance permits, and if it may store messages.
 - What claims remove is counted after them, and what follows from it is sent by the next batch of the writer.
 - Each batch is counted by itself. One that cannot be read is tried again after SET_ASIDE_RETRY_MS; its members wait.
+  It is forgotten when it is due and its time is over, however it was opened.
 - A member of a batch that is over, or forgotten, is forgotten with its next change.
 """
 
@@ -34,6 +35,7 @@ from forq_trio.storage.message_batches import (
 )
 from forq_trio.storage.relational.operations.message_batches_stored import (
     forget,
+    forget_damaged,
     forget_members,
     outer_of,
     read,
@@ -130,12 +132,13 @@ def _read_many(tx: Transaction, numbers: Sequence[int]) -> dict[int, StoredMessa
 
 
 def _count(
-    tx: Transaction, stored: StoredMessageBatch, changes: Sequence[MemberChange]
+    tx: Transaction, stored: StoredMessageBatch, changes: Sequence[MemberChange], *, may_end: bool = True
 ) -> Sequence[MemberChange]:
-    """Count changes of members of a batch; returns them as they are to be written."""
+    """Count changes of members of a batch; returns them as they are to be written. may_end: see `counted`."""
     if stored.progress.ended_at is not None:  # nobody counts its members any more
         return [each._replace(after="removed") for each in changes]
-    save(tx, stored, counted(stored, [(before, after) for _, before, after in changes], tx.now_ms))
+    states = [(before, after) for _, before, after in changes]
+    save(tx, stored, counted(stored, states, tx.now_ms, may_end=may_end))
     return changes
 
 
@@ -164,40 +167,86 @@ def _let_wait(tx: Transaction, changes: Mapping[int, Sequence[MemberChange]], at
     for state, members in states.items():
         tx.query_without_inserts("await_count_of_members", state, str(members))
     tx.query_without_inserts("await_counts", at_ms, str([*changes]))
-    tx.message_batches.changed = True
+    tx.message_batches.let_wait(at_ms)
 
 
 def count_waiting(tx: Transaction, number: int) -> bool:
-    """Count the members of a batch that wait; those that are too many for once wait on. Returns True."""
+    """Count the members of a batch that wait; False if they are too many for once, so that others wait on."""
     most = limits.COMMIT_MESSAGES_MAX
     changes = [MemberChange(*row) for row in tx.query("members_to_count", number, most)]
-    _write_members(tx, _count(tx, read(tx, number), changes))
-    if len(changes) < most:
+    all_counted = len(changes) < most
+    stored = read(tx, number)
+    _write_members(tx, _count(tx, stored, changes, may_end=all_counted))
+    if all_counted:
         tx.query("set_counts_at", None, number)
-    tx.message_batches.changed = True
+        tx.message_batches.note_over(stored)
+        tx.message_batches.counts_changed = True
     tx.allowances.of(_STEP).charge(limits.MESSAGE_BATCH_WEIGHT + len(changes), 0)
+    return all_counted
+
+
+def _count_in_turn(tx: Transaction, number: int) -> bool:
+    """`count_waiting` as work of `_do_each`: what is left over uses up the allowance, so it waits by itself."""
+    count_waiting(tx, number)
     return True
 
 
 def run_due(tx: Transaction) -> None:
     """Do what is due for batches, as far as the allowance permits: count what waits, send, expire, forget."""
-    tx.message_batches.changed = True
     tx.begin_step()
-    if tx.message_batches.totals.counts_at is not None:
-        _do_each(tx, "message_batch_to_count", count_waiting, "set_counts_at")
-    _do_each(tx, "due_message_batch", _run, "set_batch_due_at")
+    _do_each(tx, _next_to_count, _count_in_turn, _count_later)
+    _do_each(tx, _next_due, _run, _run_later)
     tx.message_batches.sends = False  # what is left is due, so the next batch of the writer goes on
 
 
-def _do_each(tx: Transaction, next_one: str, work: Callable[[Transaction, int], bool], set_time: str) -> None:
+def _next_to_count(tx: Transaction) -> Sequence[tuple[int, str]]:
+    """The batch of which members wait for the longest time to be counted, if that is due; its number and its id."""
+    part = tx.message_batches
+    from_ms = part.totals.counts_at
+    if from_ms is None or from_ms > tx.now_ms:
+        return ()
+    found = tx.query("message_batch_to_count", from_ms, tx.now_ms)
+    if not found:
+        part.counts_changed = True
+    return found
+
+
+def _count_later(tx: Transaction, number: int, at_ms: int) -> None:
+    tx.query("set_counts_at", at_ms, number)
+    tx.message_batches.counts_changed = True
+
+
+def _next_due(tx: Transaction) -> Sequence[tuple[int, str]]:
+    """The batch that is due for the longest time, if any; its number and its id."""
+    part = tx.message_batches
+    from_ms = part.due_from
+    if from_ms > tx.now_ms:
+        return ()
+    found = tx.query("due_message_batch", from_ms, tx.now_ms)
+    if not found:
+        part.totals = replace(part.totals, first=None)
+    return found
+
+
+def _run_later(tx: Transaction, number: int, at_ms: int) -> None:
+    if not forget_damaged(tx, number):
+        tx.query("set_batch_due_at", at_ms, number)
+        tx.message_batches.due_times[number] = at_ms
+
+
+def _do_each(
+    tx: Transaction,
+    next_one: Callable[[Transaction], Sequence[tuple[int, str]]],
+    work: Callable[[Transaction, int], bool],
+    later: Callable[[Transaction, int, int], None],
+) -> None:
     """Do the work on one batch after the other, until one has to wait.
 
-    next_one: the statement that finds the next. In an isolated batch of the writer one that cannot be read is tried
-    again later; set_time: the statement that stores when.
+    later: sets when one is tried again that could not be read in an isolated batch of the writer.
     """
     allowance, waits = tx.allowances.of(_STEP), False
     while not (allowance.used_up or waits or tx.waited_out):
-        found = tx.query(next_one, tx.now_ms)
+        found = next_one(tx)
         if not found:
             return
         number, id = found[0]
@@ -209,7 +258,7 @@ def _do_each(tx: Transaction, next_one: str, work: Callable[[Transaction, int], 
         if error is None:
             waits = not did[0]
         else:
-            tx.query(set_time, tx.now_ms + limits.SET_ASIDE_RETRY_MS, number)
+            later(tx, number, tx.now_ms + limits.SET_ASIDE_RETRY_MS)
             tx.set_aside.note(f"batch {id}", error)
             allowance.charge(limits.MESSAGE_BATCH_WEIGHT, 0)
 
@@ -256,12 +305,8 @@ def _send(tx: Transaction, sent: AddressedMessage, made_by: str) -> Produced | F
 
 
 def _due_at(tx: Transaction) -> int | None:
-    """When there is something to do next; read again if it may have changed."""
-    if tx.message_batches.changed:
-        ((due_at, counts_at),) = tx.query("next_message_batch")
-        totals = tx.message_batches.totals
-        tx.message_batches.totals = replace(totals, due_at=due_at, counts_at=counts_at)
-        tx.message_batches.changed = False
+    """When there is something to do next."""
+    tx.message_batches.find_next(tx.query)
     return tx.message_batches.due_at
 
 

@@ -17,6 +17,7 @@ from forq_trio.storage.message_batches import (
     StoredMessageBatch,
     state_in_outer,
 )
+from forq_trio.storage.relational.parts.due import FROM_START, NEVER
 from forq_trio.storage.relational.transaction import Transaction
 
 _read_new = msgspec.json.Decoder(NewMessageBatch).decode
@@ -70,8 +71,9 @@ def insert(tx: Transaction, stored: StoredMessageBatch) -> None:
     tx.query("open_message_batch", *own, *texts, stored.due_at)
     if new.messages:
         tx.query("keep_sends", number, _encode(new).decode())
+    tx.message_batches.due_times[number] = stored.due_at
     _count_stored(tx, 1)
-    _count_active(tx, stored, 1)
+    _count_active(tx, stored.made_by, stored.size, 1)
 
 
 def _without_content(sent: AddressedMessage | None) -> AddressedMessage | None:
@@ -90,44 +92,65 @@ def save(tx: Transaction, before: StoredMessageBatch, after: StoredMessageBatch)
         return
     progress = _encode(after.progress).decode()
     tx.run("change_message_batch", [(progress, after.due_at, int(after.is_over), after.number)])
-    tx.message_batches.changed = True
+    tx.message_batches.due_times[after.number] = after.due_at
+    tx.message_batches.note_over(after)
     if after.progress.to_send:
         tx.message_batches.sends = True
     if after.progress.outer is not None and after.tells_outer and not before.tells_outer:
         tx.message_batches.noted.append((after.number, state_in_outer(after)))
     if after.is_over and not before.is_over:
         tx.query("forget_sends", after.number)
-        _count_active(tx, after, -1)
+        _count_active(tx, after.made_by, after.size, -1)
 
 
 def forget(tx: Transaction, number: int) -> None:
     """Remove a batch that is over."""
     tx.query("forget_message_batch", number)
+    tx.message_batches.due_times[number] = NEVER
+    tx.message_batches.counts_changed = True
     _count_stored(tx, -1)
+
+
+def forget_damaged(tx: Transaction, number: int) -> bool:
+    """Remove a batch that is due and cannot be read, if its time is over however it was opened; else False.
+
+    Its outer batch counts it as failed, as one that expired.
+    """
+    found = tx.query("damaged_message_batch", number, tx.now_ms - limits.MESSAGE_BATCH_EXPIRES_MS_MAX)
+    for made_by, size, is_over in found:
+        tx.query("forget_sends", number)
+        forget(tx, number)
+        if not is_over:
+            _count_active(tx, made_by, size, -1)
+            tx.message_batches.noted.append((number, "failed"))
+    return bool(found)
 
 
 def forget_oldest(tx: Transaction) -> None:
     """Forget the oldest batch that is over, if as many are stored as may be."""
-    if tx.message_batches.totals.stored >= limits.MESSAGE_BATCHES_MAX:
-        for (number,) in tx.query("oldest_message_batch"):
+    totals = tx.message_batches.totals
+    if totals.stored >= limits.MESSAGE_BATCHES_MAX:
+        oldest = tx.query("oldest_message_batch", totals.over_from)
+        number, due_at = oldest[0] if oldest else (None, FROM_START)
+        tx.message_batches.totals = replace(totals, over_from=due_at)
+        if number is not None:
             forget(tx, number)
 
 
 def _count_stored(tx: Transaction, more: int) -> None:
     totals = tx.message_batches.totals
     tx.message_batches.totals = replace(totals, stored=totals.stored + more)
-    tx.message_batches.changed = True
 
 
-def _count_active(tx: Transaction, stored: StoredMessageBatch, more: int) -> None:
+def _count_active(tx: Transaction, made_by: str | None, size: int, more: int) -> None:
     """Count a batch that was made, or (-1) that is over."""
     totals = tx.message_batches.totals
     made = {**totals.made}
-    if stored.made_by is not None:
-        own = made.pop(stored.made_by, BatchTotals()).plus(more, more * stored.size)
+    if made_by is not None:
+        own = made.pop(made_by, BatchTotals()).plus(more, more * size)
         if own.number:
-            made[stored.made_by] = own
-    active = totals.active.plus(more, more * stored.size)
+            made[made_by] = own
+    active = totals.active.plus(more, more * size)
     tx.message_batches.totals = replace(totals, active=active, made=made)
 
 
@@ -145,12 +168,9 @@ def forget_members(tx: Transaction, numbers: Sequence[int]) -> None:
 
 
 def _count_members(tx: Transaction, more: int) -> None:
-    """Count members. The number is a lower bound: once it comes to 0, they are counted again, up to a bound."""
+    """Count members. Where the number is a lower bound and comes to 0, they are read again, up to a bound."""
     if more:
         totals = tx.message_batches.totals
-        members = totals.members + more
-        if members <= 0:
-            ((members,),) = tx.query_without_inserts(
-                "count_batch_members", limits.MESSAGE_BATCH_MEMBERS_COUNTED_MAX
-            )
-        tx.message_batches.totals = replace(totals, members=members)
+        tx.message_batches.totals = replace(totals, members=totals.members + more)
+        if totals.members + more <= 0 and not totals.knows_members:
+            tx.message_batches.count_members(tx.query_without_inserts)

@@ -85,7 +85,8 @@ class HistoryLog(Part):
             return self.log.last - self.log.first + 1  # of those, none is too many
         if self._newest_without_result is None:
             # There are not many more of them than may be: of two such ranges one is enough.
-            found = query("newest_without_result", self.log.last - 2 * limits.RESULTS_STORED_MAX)
+            after = max(self.log.first - 1, self.log.last - 2 * limits.RESULTS_STORED_MAX)
+            found = query("newest_without_result", after)
             self._newest_without_result = found[0][0] if found else 0
         return self.log.last - max(self._newest_without_result, self.log.first - 1)
 
@@ -125,6 +126,6 @@ class HistoryLog(Part):
 
     def take_over(self, shipped: Shipped) -> None:
         self._changed, log = shipped
-        if log.last != self.log.last:
-            self._newest_without_result = None  # in the other process the history may be on
+        if log.enabled and log.last != self.log.last:
+            self._newest_without_result = None  # while it is off, the other process adds results alone
         self.log = log._replace(enabled=self.log.enabled)  # each process has its own setting

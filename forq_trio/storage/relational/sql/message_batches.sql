@@ -12,27 +12,34 @@ SELECT made_by, is_over, count(*), CAST(sum(size) AS bigint) FROM message_batche
 -- How many members there are, up to a number.
 SELECT count(*) FROM (SELECT 1 FROM batch_members LIMIT ?) AS page;
 
--- name: next_message_batch
--- When the next batch is due, and when members that wait are counted next; each is NULL for never.
-SELECT
-    (SELECT due_at FROM message_batches ORDER BY due_at, number LIMIT 1),
-    (SELECT counts_at FROM message_batches WHERE counts_at IS NOT NULL ORDER BY counts_at, number LIMIT 1);
+-- name: first_message_batch
+-- The batch that is due first, from the first time at which one may be: PostgreSQL reads removed entries before that.
+SELECT due_at, number FROM message_batches WHERE due_at >= ? ORDER BY due_at, number LIMIT 1;
+
+-- name: first_count
+-- When members that wait are counted next, from the first time at which they may be.
+SELECT counts_at FROM message_batches WHERE counts_at >= ? ORDER BY counts_at, number LIMIT 1;
 
 -- name: due_message_batch
--- The batch that is due for the longest time. It is not read yet: it may be damaged.
-SELECT number, id FROM message_batches WHERE due_at <= ? ORDER BY due_at, number LIMIT 1;
+-- The batch that is due for the longest time, from the first time on. It is not read yet: it may be damaged.
+SELECT number, id FROM message_batches WHERE due_at BETWEEN ? AND ? ORDER BY due_at, number LIMIT 1;
 
 -- name: message_batch_to_count
--- The batch whose members wait to be counted for the longest time. It is not read yet, either.
-SELECT number, id FROM message_batches WHERE counts_at <= ? ORDER BY counts_at, number LIMIT 1;
+-- The batch whose members wait to be counted for the longest time, from the first time on. It is not read yet, either.
+SELECT number, id FROM message_batches WHERE counts_at BETWEEN ? AND ? ORDER BY counts_at, number LIMIT 1;
 
 -- name: oldest_message_batch
--- The batch that is over for the longest time.
-SELECT number FROM message_batches WHERE is_over = 1 AND counts_at IS NULL ORDER BY due_at, number LIMIT 1;
+-- The batch that is over for the longest time, from the first time at which one may be due.
+SELECT number, due_at FROM message_batches WHERE is_over = 1 AND counts_at IS NULL AND due_at >= ?
+ORDER BY due_at, number LIMIT 1;
 
 -- name: read_message_batch
 -- A batch by its number.
 SELECT $batch FROM message_batches WHERE number = ?;
+
+-- name: damaged_message_batch
+-- What is to be known of a batch that cannot be read, to remove it: if it is over, or was made so long ago.
+SELECT made_by, size, is_over FROM message_batches WHERE number = ? AND (is_over = 1 OR made_at <= ?);
 
 -- name: read_message_batches
 -- Batches by their numbers.
