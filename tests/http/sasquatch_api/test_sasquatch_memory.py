@@ -43,7 +43,6 @@ def test_what_a_killed_server_left_the_next_one_removes():
         (place,) = places(killed.process.pid)
         killed.process.send_signal(signal.SIGKILL)
         killed.process.wait(120)
-    assert place.exists()
-    with running("--memory") as server:
+    with running("--memory") as server:  # the next one on this machine: it may be one of another test
         assert not place.exists()
         assert server.client.get("/queues").json() == []

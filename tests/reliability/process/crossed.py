@@ -135,14 +135,17 @@ class History:
             self._received_one(message)
 
     def _received_one(self, message: dict[str, Any]) -> None:
-        """A client has this message, which is nobody else's."""
+        """A client has this message, which is nobody else's, unless the answer came after the end of its lease."""
         sequence, attempts, content = message["sequence"], message["attempts"], message["content"]
-        known = self._sequences.get(content, sequence)
+        known, now_ms = self._sequences.get(content, sequence), time.time_ns() // 1_000_000
         hold(known == sequence, "{} was answered with {}", message, known)
+        if now_ms > message["leaseUntil"] - CLOCKS_DIFFER_MS:  # its server was stopped meanwhile
+            self.seen["received late"] += 1
+            return
         hold(sequence not in self._acked, "acknowledged, and here again: {}", message)
         hold(attempts > self._received.get(sequence, 0), "received twice: {}", message)
         self._received[sequence] = attempts
-        held, now_ms = self._held.get(sequence), time.time_ns() // 1_000_000
+        held = self._held.get(sequence)
         if held is not None:
             over = now_ms > held.lease_until - CLOCKS_DIFFER_MS
             hold(over, "at {} somebody had it until {}: {}", now_ms, held.lease_until, message)

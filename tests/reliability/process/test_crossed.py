@@ -90,6 +90,18 @@ def test_two_receives_of_one_commit_may_not() -> None:
         history.check_end()
 
 
+def test_what_was_acknowledged_is_received_again_only_by_an_answer_that_comes_after_its_lease() -> None:
+    history = played("produced 1", "delivered 1", "lease_expired 1", "delivered 1")
+    (first,) = received(1)
+    second = first | {"attempts": 2}
+    history.answered([second])
+    history.settling(second)
+    history.acked(second)
+    history.answered([first | {"leaseUntil": 0}])
+    with pytest.raises(Violation, match="acknowledged, and here again"):
+        history.answered([first])
+
+
 def test_a_message_is_acknowledged_once_and_none_is_lost() -> None:
     history = played(*BOTH_GIVEN)
     (message, _) = received(1, 2)
