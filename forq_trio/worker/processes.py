@@ -71,6 +71,11 @@ class HandlerProcess:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal has ended it."""
+        return (self._process.exitcode or 0) < 0
+
     def refusal(self, tell: Callable[[], object]) -> str | None:
         """Why it cannot import the handler; None if it has done so. Raises ProcessLost.
 
@@ -132,7 +137,7 @@ class ProcessPool:
         self._lazy = lazy
         self._all: set[HandlerProcess] = set()
         self._idle: list[HandlerProcess] = []
-        self._importing: list[HandlerProcess] = []  # of calls that were cancelled
+        self._starting: list[HandlerProcess] = []  # of calls that were cancelled
         self._has_imported = False  # whether a process ever has
         self._told = False  # whether the log says that an import goes on
         self._threads = anyio.CapacityLimiter(handler.options.concurrency)
@@ -171,10 +176,10 @@ class ProcessPool:
     async def _start(self) -> HandlerProcess:
         """A new process that has imported the handler.
 
-        Raises ProgramEnds if it cannot, and ProcessLost if it was lost meanwhile, though others could. Cancelled, it
+        Raises ProgramEnds if it cannot, and ProcessLost if it was killed meanwhile, though others could. Cancelled, it
         goes on, for the next call: to import the program may take longer than the calls have, each time anew.
         """
-        if (process := self._take(self._importing)) is None:
+        if (process := self._take(self._starting)) is None:
             process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
             self._all.add(process)
         try:
@@ -182,12 +187,12 @@ class ProcessPool:
                 process.refusal, self._tell, abandon_on_cancel=True, limiter=self._threads
             )
         except anyio.get_cancelled_exc_class():
-            self._importing.append(process)
+            self._starting.append(process)
             raise
         except ProcessLost as lost:
             self._all.discard(process)
             told = f"{lost} while it imported the program"
-            if self._has_imported:
+            if self._has_imported and process.was_killed:  # for want of memory, for example
                 raise ProcessLost(told) from None
             refusal = f"{told}; see what it wrote"
         if refusal is not None:

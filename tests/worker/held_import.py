@@ -1,6 +1,6 @@
 """A handler whose process imports this module for as long as a test wants it to.
 
-It reads the named pipe that the test has put in the environment, and raises what it finds there.
+It reads the named pipe that the test has put in the environment, if there is one, and raises what it finds there.
 """
 
 import multiprocessing
@@ -9,8 +9,10 @@ from pathlib import Path
 
 PIPE = "HELD_IMPORT_PIPE"
 
-if multiprocessing.parent_process() is not None and (told := Path(os.environ[PIPE]).read_text()):
-    raise ImportError(told)
+if multiprocessing.parent_process() is not None and PIPE in os.environ:
+    told = Path(os.environ[PIPE]).read_text()
+    if told:
+        raise ImportError(told)
 
 
 def number(content: str) -> str:

@@ -15,7 +15,8 @@ import trio
 
 from forq_trio.worker import CallNext, Handler, Job, Worker, WorkerSetupError
 from forq_trio.worker.jobs import Run
-from forq_trio.worker.processes import ProcessPool
+from forq_trio.worker.processes import ProcessLost, ProcessPool
+from forq_trio.worker.program_end import ProgramEnds
 from support.processes import WAIT_SECONDS_MAX
 from worker.held_import import PIPE, number
 from worker.outside.fake_jobs import job_of
@@ -139,24 +140,29 @@ async def test_an_import_that_raises_ends_the_worker(begun: str, pipe: Path, tmp
 
 
 async def test_only_a_message_starts_a_process_in_a_test_and_once(
-    pipe: Path, tmp_path: Path, nursery: trio.Nursery
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each drain started one, which imported the program."""
     app, heavy = an_application()
-    numbers = set()
+    numbers = []
+
+    async def handled() -> int:
+        await heavy.later(str(tmp_path / "number"))
+        found = await t.drain()
+        numbers.append((tmp_path / "number").read_text())
+        return found
+
     async with app.testing() as t:
-        assert await t.drain() == 0
-        nursery.start_soon(imported, pipe)
-        for _ in range(2):
-            await heavy.later(str(tmp_path / "number"))
-            assert await t.drain() == 1
-            numbers.add((tmp_path / "number").read_text())
+        with monkeypatch.context() as patch:
+            patch.setattr("forq_trio.worker.processes.HandlerProcess", None)  # there can be none
+            assert await t.drain() == 0
+            async with app:
+                assert await t.drain() == 0
+        assert [await handled(), await handled()] == [1, 1]
         async with app:
-            await heavy.later(str(tmp_path / "number"))
-            assert await t.drain() == 1
-            numbers.add((tmp_path / "number").read_text())
-        assert len(numbers) == 1
-        assert app.stats["heavy"].handled == 3
+            assert await handled() == 1
+    assert len(numbers) == 3
+    assert len({*numbers}) == 1
 
 
 async def test_no_attempt_fails_because_a_new_process_takes_long_to_start(
@@ -206,8 +212,42 @@ async def test_a_process_that_imports_is_there_for_the_next_call_if_its_own_is_c
         assert pool._idle == [process]
 
 
+async def test_a_process_that_is_killed_while_it_imports_fails_the_attempt_once_others_have_imported(
+    pipe: Path, tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    """For want of memory, for example. Before that the worker ends: it may happen to each of them."""
+    _, heavy = an_application()
+    arguments = [str(tmp_path / "number")]
+
+    async def call(errors: list[Exception]) -> None:
+        try:
+            await pool.call(arguments, a_run())
+        except (ProcessLost, ProgramEnds) as error:
+            errors.append(error)
+
+    async def error_of_lost() -> Exception:
+        errors: list[Exception] = []
+        async with trio.open_nursery() as calls:
+            calls.start_soon(call, errors)
+            with await importing(pipe):
+                (process,) = pool._all
+                process._process.kill()
+        return errors[0]
+
+    lost = "the handler's process was ended by SIGKILL while it imported the program"
+    with closing(ProcessPool(heavy, lazy=True)) as pool:
+        first = await error_of_lost()
+        assert isinstance(first, ProgramEnds)
+        assert str(first.error).endswith(f"number: {lost}; see what it wrote")
+        nursery.start_soon(imported, pipe)
+        await pool.call(arguments, a_run())
+        await killed((tmp_path / "number").read_text())
+        second = await error_of_lost()
+        assert (type(second), str(second)) == (ProcessLost, lost)
+
+
 class Lines(logging.Handler):
-    """The lines of the log, of which the first one can be waited for."""
+    """The lines of the log."""
 
     def __init__(self) -> None:
         super().__init__()
