@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -28,7 +28,7 @@ from forq_trio.worker.message_batches import BatchOpener, sending_with
 from forq_trio.worker.opened import Opened
 from forq_trio.worker.opening import Sources, WorkerSource
 from forq_trio.worker.outbox import WorkerOutbox
-from forq_trio.worker.pools import Pools, open_pools, refuse_in_process
+from forq_trio.worker.pools import Pools, refuse_in_process
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.program_end import raising_at_last
 from forq_trio.worker.result_waits import ResultWaits
@@ -171,15 +171,17 @@ class Worker(BatchOpener, Router):
         """Open the application on an empty queue in memory, for a test, with a clock that the test moves.
 
         Nothing is handled by itself: `drain` of what it yields does that; `async with app` and `serve` run the worker
-        on this queue. Handlers in processes run in such, and what they themselves send goes to the worker's own source.
+        on this queue. Handlers in processes run in such, which start when a message needs one and stay until the end;
+        what they themselves send goes to the worker's own source.
         clock: None for one that only the test moves. lifespan: in place of the worker's own.
         """
         from forq_trio.worker.testing import WorkerTest, open_in_memory
 
         async with open_in_memory(clock) as (source, moved):
             both = nullcontext((source.as_source, source.as_source))
-            async with self._source.open(both, lifespan or self._lifespan):
-                yield WorkerTest(self, source, moved)
+            async with self._source.open(both, lifespan or self._lifespan) as opened:
+                with closing(Pools(lazy=True)) as opened.pools:
+                    yield WorkerTest(self, source, moved)
 
     def run(
         self, *, stop_when_empty: bool = False, first: Callable[[], Awaitable[object]] | None = None
@@ -341,9 +343,9 @@ class Worker(BatchOpener, Router):
 
     async def _serve(self, opened: Opened, stop_when_empty: bool) -> None:
         """Relay the outbox and run the loops."""
-        with sending_with(self._sender):
-            async with open_pools(self.handlers.values(), self._stopping) as pools:
-                await self._relay_and_run(opened, pools, stop_when_empty)
+        pools = opened.pools or Pools(lazy=stop_when_empty)
+        with sending_with(self._sender), nullcontext() if opened.pools else closing(pools):
+            await self._relay_and_run(opened, pools, stop_when_empty)
 
     async def _relay_and_run(self, opened: Opened, pools: Pools, stop_when_empty: bool) -> None:
         """With `stop_when_empty` until all queues are found empty."""
@@ -401,9 +403,7 @@ class Worker(BatchOpener, Router):
             tasks.start_soon(self._cancel_at_stop, tasks.cancel_scope)
             try:
                 for handler in self.handlers.values():
-                    calls = HandlerCalls(
-                        handler, [*chain(*handler.around)], opened.state, pools.get(handler.queue)
-                    )
+                    calls = HandlerCalls(handler, [*chain(*handler.around)], opened.state, pools.of(handler))
                     loops.append(await self._loop(handler, opened.asking, calls, shared, until))
             except Exception as error:
                 failure = error
@@ -415,7 +415,7 @@ class Worker(BatchOpener, Router):
     async def _is_answered(self, opened: Opened, stop_when_empty: bool) -> bool:
         """Wait until the source answers; False if the worker is told to stop before."""
         until = gives_up_at(stop_when_empty=stop_when_empty)
-        return bool(await self._make_loops(opened, {}, None, until))
+        return bool(await self._make_loops(opened, Pools(lazy=True), None, until))
 
     async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()

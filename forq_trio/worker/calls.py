@@ -39,6 +39,11 @@ class HandlerCalls:
         self._threads = HandlerThreads(handler.options.concurrency)
         self._thread_scopes: set[anyio.CancelScope] = set()
 
+    async def prepare(self) -> None:
+        """Wait until the handler can be called. Raises ProgramEnds if its processes cannot import it."""
+        if self._pool is not None:
+            await self._pool.prepare()
+
     def abandon_threads(self) -> None:
         """Stop waiting for handlers that run in threads."""
         for scope in tuple(self._thread_scopes):
@@ -76,7 +81,7 @@ class HandlerCalls:
         given: list[Any] = [payloads, run.jobs] if handler.options.batch else [payloads[0], run.jobs[0]]
         arguments = given if handler.takes_job else given[:1]
         if self._pool is not None:
-            return await self._pool.call(arguments)
+            return await self._pool.call(arguments, run)
         if not handler.in_thread:
             return await handler.function(*arguments)
         for result in await self._call_in_thread(run, arguments):

@@ -251,10 +251,19 @@ class Run:
         """Begin a call."""
         self.jobs = jobs
         self.in_thread = False
-        if self._timeout is not None:
-            self.timeout_at = anyio.current_time() + self._timeout
         for job in jobs:
             job.lease.run = self
+        self.start_timeout()
+
+    def start_timeout(self) -> None:
+        """Give the call all of its time, from now."""
+        if self._timeout is not None:
+            self.timeout_at = anyio.current_time() + self._timeout
+        self.refresh()
+
+    def stop_timeout(self) -> None:
+        """Let no time of the call pass until `start_timeout`: the handler cannot begin yet."""
+        self.timeout_at = math.inf
         self.refresh()
 
     def end(self) -> list[Job]:

@@ -119,6 +119,8 @@ class QueueLoop:
     async def run(self, stop_when_empty: bool, failed: Callable[[Exception], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
+        A handler with processes waits for its first one; other queues do not.
+
         failed: called at once with the error of a claim that cannot be repeated, or with ProgramEnds; running handlers
         may finish. Cancelled: handlers are cancelled, and their messages released.
         """
@@ -128,8 +130,9 @@ class QueueLoop:
                 self._tasks.start_soon(self.leases.run)
                 try:
                     with self._claiming:
+                        await self._calls.prepare()
                         await self._claim_all(stop_when_empty=stop_when_empty)
-                except ForqError as error:
+                except (ForqError, ProgramEnds) as error:
                     failed(error)
                 finally:
                     await self._until_idle()  # noqa: ASYNC102  cancelled, what runs is cancelled, too
@@ -269,7 +272,7 @@ class QueueLoop:
         """Give the jobs of a call back, and have the worker stop and raise the error."""
         jobs = run.end()
         kind = type(error).__name__
-        logger.error("%s: the handler of %s raised %s: the worker ends", self.queue, jobs[0].id, kind)
+        logger.error("%s: the call for %s raised %s: the worker ends", self.queue, jobs[0].id, kind)
         for job in jobs:
             self._settler.settle(job, RELEASE)
         self._failed(ProgramEnds(error))

@@ -9,6 +9,7 @@ from concurrent.futures import wait
 from functools import partial
 from typing import Any, TypeAlias
 
+from forq_trio.worker.pools import Pools
 from forq_trio.worker.source import Source
 
 IN_LOOP = "this would block the event loop that runs here: use `await` with "
@@ -27,6 +28,7 @@ class Opened:
         self.asking = asking  # the source as the worker asks it, which repeats its calls itself
         self.sending = sending  # the same as handlers send to it
         self.state: Any = None  # what the lifespan yields
+        self.pools: Pools | None = None  # for all of its runs; None if each has pools of its own
         self._process = os.getpid()
         self._thread = threading.get_ident()
         self._run = _calls_here()

@@ -1,59 +1,38 @@
 """The processes of a worker's handlers with `pool="process"`. What they need is loaded only where there are some."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import ExitStack, asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import anyio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from forq_trio.worker.handlers import Handler
 
 if TYPE_CHECKING:
     from forq_trio.worker.processes import ProcessPool
 
-Pools: TypeAlias = Mapping[str, "ProcessPool"]
-"""The pools of a worker's handlers, by queue."""
 
+class Pools:
+    """The pools of a worker's handlers, each from the first time that it is asked for.
 
-@asynccontextmanager
-async def open_pools(
-    handlers: Iterable[Handler[Any, ..., Any]], stopping: anyio.Event
-) -> AsyncIterator[Pools]:
-    """The pools of these handlers while the body runs. Raises WorkerSetupError if a handler cannot be imported.
-
-    stopping: once it is set, nothing waits for the imports of the program any more.
+    lazy: whether a process starts only when a message needs one; else a queue's first one does so before it receives.
     """
-    with_pool = [each for each in handlers if each.options.pool is not None]
-    if not with_pool:
-        yield {}
-        return
-    from forq_trio.worker.processes import ProcessPool
 
-    pools: dict[str, ProcessPool] = {}
-    with ExitStack() as stack:
-        for each in with_pool:
-            pools[each.queue] = stack.enter_context(closing(ProcessPool(each)))
-        await _start(pools, stopping)
-        yield pools
+    def __init__(self, *, lazy: bool) -> None:
+        self._lazy = lazy
+        self._by_queue: dict[str, ProcessPool] = {}
 
+    def of(self, handler: Handler[Any, ..., Any]) -> "ProcessPool | None":
+        """None for a handler without processes. Raises SystemUnsupported on Windows."""
+        if handler.options.pool is None:
+            return None
+        from forq_trio.worker.processes import ProcessPool
 
-async def _start(pools: Pools, stopping: anyio.Event) -> None:
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_at, stopping, tasks.cancel_scope)
-        try:
-            for each in pools.values():
-                await each.start()
-        except Exception as error:
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        if handler.queue not in self._by_queue:
+            self._by_queue[handler.queue] = ProcessPool(handler, lazy=self._lazy)
+        return self._by_queue[handler.queue]
 
-
-async def _cancel_at(stopping: anyio.Event, scope: anyio.CancelScope) -> None:
-    await stopping.wait()
-    scope.cancel()
+    def close(self) -> None:
+        """End all processes."""
+        for each in self._by_queue.values():
+            each.close()
 
 
 def refuse_in_process(handlers: Iterable[Handler[Any, ..., Any]]) -> None:

@@ -1,13 +1,14 @@
 """Processes for a handler with `pool="process"`, which keeps a processor busy.
 
 A pool belongs to one handler while its worker serves. It has at most as many processes as the handler's concurrency;
-one is started when a call finds none idle, and then used again. A process imports the handler by its name. They are
-spawned, not forked: a fork would copy the locks of this process's threads.
+one is started when a call finds none idle, and then used again. A process imports the handler by its name, for as long
+as that takes. They are spawned, not forked: a fork would copy the locks of this process's threads.
 
 A thread waits for each answer. When the call is cancelled the process is killed, with those that it has started, and
-the thread ends because the other end of its pipe is closed.
+the thread ends because the other end of its pipe is closed. A process that still imports is left to the next call.
 """
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -15,7 +16,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -25,12 +26,17 @@ from forq_trio.worker.commands import signal_name
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.outcomes import FRAMES
 from forq_trio.worker.process_main import PROCESS_NAME, WORKERS_SIGNALS, serve_calls
+from forq_trio.worker.program_end import ProgramEnds
+
+if TYPE_CHECKING:
+    from forq_trio.worker.jobs import Run
+
+logger = logging.getLogger("forq_trio.worker")
 
 LOOK_SECONDS = 1.0
 """How often a thread looks whether its process is alive. A process that the handler started may hold the pipe open."""
-START_SECONDS_MAX = 30.0
-
-R = TypeVar("R")
+TELL_SECONDS = 10.0
+"""When the log says that an import goes on."""
 
 
 class ProcessLost(Exception):
@@ -43,11 +49,11 @@ class HandlerProcess:
     """One process of a pool, which makes one call at a time. Its methods block."""
 
     def __init__(self, handler: Handler[Any, ..., Any]) -> None:
-        """Start it."""
-        self._imported: bytes | None = None  # its first answer
-        self._importing = threading.Lock()
+        """Start it. Its first answer is for `refusal`."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
+        self._importing = threading.Lock()  # the thread of a cancelled call may still wait, too
+        self._first_answer: bytes | None = None
         end, self._life = context.Pipe(duplex=False)  # the process lives as long as somebody has the second
         function = handler.function
         self._process = context.Process(
@@ -67,24 +73,32 @@ class HandlerProcess:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def ask(self, given: bytes) -> bytes:
-        """The answer to a call. Raises ProcessLost."""
-        with suppress(OSError):  # it has ended, as `receive` will see
-            self._pipe.send_bytes(given)
-        return self.receive()
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal has ended it."""
+        return (self._process.exitcode or 0) < 0
 
-    def imported(self) -> str | None:
-        """None if it could import the handler, else why not. Raises ProcessLost.
+    def refusal(self, tell: Callable[[], object]) -> str | None:
+        """Why it cannot import the handler; None if it has done so. Raises ProcessLost.
 
-        Another thread may still wait for the same answer, for a call that was cancelled.
+        tell: called if that takes long.
         """
         with self._importing:
-            if self._imported is None:
-                self._imported = self.receive()
-            refusal: str | None = pickle.loads(self._imported)
-            return refusal
+            if self._first_answer is None:
+                with suppress(OSError):  # it has ended, as `_receive` will see
+                    if not self._pipe.poll(TELL_SECONDS):
+                        tell()
+                self._first_answer = self._receive()
+        refusal: str | None = pickle.loads(self._first_answer)
+        return refusal
 
-    def receive(self) -> bytes:
+    def ask(self, given: bytes) -> bytes:
+        """The answer to a call. Raises ProcessLost."""
+        with suppress(OSError):  # it has ended, as `_receive` will see
+            self._pipe.send_bytes(given)
+        return self._receive()
+
+    def _receive(self) -> bytes:
         """The next answer. Raises ProcessLost, with the signal or the exit code."""
         try:
             while not self._pipe.poll(LOOK_SECONDS):
@@ -117,51 +131,37 @@ class HandlerProcess:
 
 
 class ProcessPool:
-    """The processes of one handler."""
+    """The processes of one handler. lazy: whether only calls start them."""
 
-    def __init__(self, handler: Handler[Any, ..., Any]) -> None:
+    def __init__(self, handler: Handler[Any, ..., Any], *, lazy: bool) -> None:
         """Raises SystemUnsupported on Windows."""
         check_system('A handler with `pool="process"`')
         self._handler = handler
+        self._lazy = lazy
         self._all: set[HandlerProcess] = set()
         self._idle: list[HandlerProcess] = []
-        # those that import the program, for calls that were cancelled; and until when they may
-        self._starting: list[tuple[HandlerProcess, float]] = []
+        self._starting: list[HandlerProcess] = []  # of calls that were cancelled
+        self._has_imported = False  # whether a process ever has
+        self._told = False  # whether the log says that an import goes on
         self._threads = anyio.CapacityLimiter(handler.options.concurrency)
 
-    async def start(self) -> None:
-        """Start one process. Raises WorkerSetupError if it cannot import the handler.
+    async def prepare(self) -> None:
+        """Wait until a process has imported the handler, unless calls start them. Raises ProgramEnds if none can."""
+        if not self._lazy:
+            self._idle.append(await self._start())
 
-        Cancelled, it leaves the process to the next call: to import the program may take longer than a handler's
-        `timeout`, each time anew.
-        """
-        process, until = self._starting.pop() if self._starting else await self._begin()
-        refusal: str | None = f"its process has not imported the program within {START_SECONDS_MAX:g} s"
-        try:
-            with anyio.CancelScope(deadline=until):
-                refusal = await anyio.to_thread.run_sync(
-                    process.imported, abandon_on_cancel=True, limiter=self._threads
-                )
-        except ProcessLost as lost:
-            refusal = f"{lost} while it imported the program; see what it wrote"
-        except anyio.get_cancelled_exc_class():
-            self._starting.append((process, until))
-            raise
-        if refusal is not None:
-            self._all.discard(process)
-            process.kill()
-            raise self._handler.refuse(refusal)
-        self._idle.append(process)
-
-    async def call(self, arguments: list[Any]) -> object:
+    async def call(self, arguments: list[Any], run: "Run") -> object:
         """What the handler returned. Raises what it raised, ProcessLost, and the error of what cannot be pickled.
 
-        Cancelled, it kills the process, unless that is just starting.
+        The handler's `timeout` begins when its process has imported it; ProgramEnds is raised if that is not possible.
+        Cancelled, it kills the process that it has asked.
         """
         given = pickle.dumps(arguments)
-        while (process := self._take_idle()) is None:
-            await self.start()
-        answer = await self._answer(process, lambda: process.ask(given))
+        if (process := self._take(self._idle)) is None:
+            run.stop_timeout()
+            process = await self._start()
+            run.start_timeout()
+        answer = await self._answer(process, given)
         self._idle.append(process)
         result, error, frames = pickle.loads(answer)
         if error is None:
@@ -176,24 +176,56 @@ class ProcessPool:
         for process in self._all:
             process.close()
 
-    async def _begin(self) -> tuple[HandlerProcess, float]:
-        """A new process, and until when it may import the program."""
-        process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
-        self._all.add(process)
-        return process, anyio.current_time() + START_SECONDS_MAX
+    async def _start(self) -> HandlerProcess:
+        """A new process that has imported the handler.
 
-    def _take_idle(self) -> HandlerProcess | None:
-        while self._idle:
-            process = self._idle.pop()
+        Raises ProgramEnds if it cannot, and ProcessLost if it was killed meanwhile, though others could. Cancelled, it
+        goes on, for the next call: to import the program may take longer than the calls have, each time anew.
+        """
+        if (process := self._take(self._starting)) is None:
+            process = await anyio.to_thread.run_sync(HandlerProcess, self._handler, limiter=self._threads)
+            self._all.add(process)
+        try:
+            refusal = await anyio.to_thread.run_sync(
+                process.refusal, self._tell, abandon_on_cancel=True, limiter=self._threads
+            )
+        except anyio.get_cancelled_exc_class():
+            self._starting.append(process)
+            raise
+        except ProcessLost as lost:
+            self._all.discard(process)
+            told = f"{lost} while it imported the program"
+            if self._has_imported and process.was_killed:  # for want of memory, for example
+                raise ProcessLost(told) from None
+            refusal = f"{told}; see what it wrote"
+        if refusal is not None:
+            raise ProgramEnds(self._handler.refuse(refusal))
+        self._has_imported = True
+        return process
+
+    def _take(self, processes: list[HandlerProcess]) -> HandlerProcess | None:
+        """One that is alive."""
+        while processes:
+            process = processes.pop()
             if process.is_alive:
                 return process
             self._all.discard(process)
         return None
 
-    async def _answer(self, process: HandlerProcess, waiting: Callable[[], R]) -> R:
-        """What a method of a process returns; it is killed if it does not come to that."""
+    def _tell(self) -> None:
+        """Say once that an import takes long. In a thread."""
+        if not self._told:
+            self._told = True
+            logger.warning(
+                "%s: its process still imports the program after %g s", self._handler.queue, TELL_SECONDS
+            )
+
+    async def _answer(self, process: HandlerProcess, given: bytes) -> bytes:
+        """The answer of a process; it is killed if it does not come to that."""
         try:
-            return await anyio.to_thread.run_sync(waiting, abandon_on_cancel=True, limiter=self._threads)
+            return await anyio.to_thread.run_sync(
+                process.ask, given, abandon_on_cancel=True, limiter=self._threads
+            )
         except BaseException:
             self._all.discard(process)
             process.kill()

@@ -7,16 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
-import trio
 
 from forq_trio.worker import Worker, WorkerSetupError, WorkerTest
-from forq_trio.worker.processes import ProcessPool
 from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import environment
 from worker.cpu_bound import app, hang, note, work
@@ -126,19 +124,6 @@ def test_a_process_ends_with_its_call(backend: str, by: str, tmp_path: Path) -> 
     run_with(backend, test)
 
 
-async def test_a_process_that_starts_is_there_for_the_next_call_if_its_own_is_cancelled() -> None:
-    """A `timeout` that is shorter than the imports of the program failed each attempt."""
-    with closing(ProcessPool(work)) as pool:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(pool.call, ["return"])
-            while not pool._all:
-                await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-        (process,) = pool._all
-        assert await pool.call(["return"]) == "done"
-        assert pool._idle == [process]
-
-
 def add(number: int) -> int:
     return number + 1
 
@@ -162,16 +147,6 @@ def test_a_handler_that_no_process_can_import_is_refused() -> None:
             Worker().on("q", pool="process")(function)
     with pytest.raises(WorkerSetupError, match="pool:"):
         Worker().on("q", pool="threads")(add)  # type: ignore[arg-type]
-
-
-async def test_a_handler_that_is_not_there_is_an_error_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = Worker("memory:")
-    monkeypatch.setattr(add, "__module__", "no_such_module_here")
-    app.on("q", pool="process")(add)
-    line = f"{__file__}:{add.__code__.co_firstlineno}: add: its process cannot import it as add of no_such"
-    with pytest.raises(WorkerSetupError) as refused:
-        await app.drain()
-    assert str(refused.value).startswith(line)
 
 
 PROGRAM = """
