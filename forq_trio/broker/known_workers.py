@@ -18,7 +18,7 @@ from forq_trio.model.budget import Budget
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
 from forq_trio.model.workers.types import (
-    HeldMessage,
+    MessageHolder,
     QueueWorkers,
     WorkerInfo,
     WorkerQueue,
@@ -130,13 +130,13 @@ class KnownWorkers:
         """The workers that serve this queue."""
         return self._infos(self._of_queue.get(queue, ()))
 
-    def holder_of(self, queue: str, message_id: str, attempt: int) -> HeldMessage | None:
-        """What a worker that answers says of a message that it has in process; None if none names this attempt."""
+    def holder_of(self, queue: str, message_id: str, attempt: int) -> MessageHolder | None:
+        """The worker that answers and has a message in process; None if none names this attempt."""
         for info in self.of(queue):
             part = None if info.silent else info.part_of(queue)
             for held in () if part is None else part.holds:
                 if held.message_id == message_id and held.attempt == attempt:
-                    return held
+                    return MessageHolder(info.report.name, held)
         return None
 
     def in_queue(self, queue: str) -> QueueWorkers:

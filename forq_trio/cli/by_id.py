@@ -34,7 +34,8 @@ BY_ID = {
 
         A message in process is refused, but not with --running: then the handler of its worker is cancelled at
         once. What it has done until then stays done.""",
-        "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist.",
+        "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist. Of one that is "
+        "gone it says how it ended, if that is stored.",
         "cancelled",
         lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
         (
@@ -90,11 +91,17 @@ def _with_options(row: ById) -> Callable[[CommandT], CommandT]:
 def _result(
     row: ById, client: "ForqClient", queue: str, message_id: str, options: Mapping[str, object]
 ) -> "MoveResult":
+    from forq_trio.cli.results import end_in_words
     from forq_trio.model.dead_letters.bodies import MoveResult
     from forq_trio.model.errors import MalformedMessageId, MessageInFlight, MessageNotFound
 
     try:
         row.call(client, queue, message_id, **options)
     except (MessageNotFound, MessageInFlight, MalformedMessageId) as error:
-        return MoveResult(message_id, False, code=error.code, message=error.message)
+        told = error.message
+        if isinstance(error, MessageInFlight) and not options["running"]:
+            told = f"{told}; with --running it is cancelled"
+        elif isinstance(error, MessageNotFound):
+            told = end_in_words(client, queue, message_id) or told
+        return MoveResult(message_id, False, code=error.code, message=told)
     return MoveResult(message_id, True)

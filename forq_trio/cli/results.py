@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.output import echo, print_json
+from forq_trio.cli.output import ago, echo, print_json
+from forq_trio.client.sync import ForqClient
 from forq_trio.model.dead_letters.bodies import MoveResult
-from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.errors import ForqError, MessageNotFound
 from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.telemetry.words import counted
 
@@ -19,6 +20,15 @@ def in_batches(
     """The results of all ids or receipts, in requests that the server accepts: of up to `count`."""
     starts = range(0, len(names), count)
     return [result for start in starts for result in call(names[start : start + count])]
+
+
+def end_in_words(client: ForqClient, queue: str, message_id: str) -> str:
+    """How a message that is gone has ended, if the history knows it; else ""."""
+    try:
+        found = client.finished_message(queue, message_id)
+    except ForqError:
+        return ""
+    return f"it has ended {ago(found.finished_at)} ago: {found.outcome}"
 
 
 def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_json: bool) -> int:

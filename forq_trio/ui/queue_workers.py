@@ -5,7 +5,7 @@ from heapq import nsmallest
 from msgspec import Struct
 
 from forq_trio.model.messages.types import MessageInfo
-from forq_trio.model.workers.types import JobProgress
+from forq_trio.model.workers.types import MessageHolder
 from forq_trio.ui.site import Site
 
 WORKERS_SHOWN = 10
@@ -36,12 +36,11 @@ class ShownWorkers(Struct, frozen=True):
     at: int
 
 
-def progress_of(site: Site, message: MessageInfo) -> JobProgress | None:
-    """How far the handler of a message in flight is; None if it has not said that."""
+def holder_of(site: Site, message: MessageInfo) -> MessageHolder | None:
+    """The worker that has a message in flight; None if none has reported that it does."""
     if message.status != "processing":
         return None
-    held = site.broker.known_workers.holder_of(message.queue, message.id, message.attempts)
-    return None if held is None else held.progress
+    return site.broker.known_workers.holder_of(message.queue, message.id, message.attempts)
 
 
 def workers_of(site: Site, queue: str) -> ShownWorkers:

@@ -131,32 +131,45 @@ def _offers(message: MessageInfo) -> list[Entry]:
 def _others(message: MessageInfo, now_ms: int) -> list[Entry]:
     """All but the failures."""
     entries = [] if message.keyed else [Entry(message.received_at, "sent", "Sent")]
-    last_failure = message.failures[-1] if message.failures else None
-    due = message.process_after
     first = message.first_received_at
-    if last_failure is None and message.dead_lettered_at is None and due > message.received_at:
-        delay = format.duration(due - message.received_at)
-        if due <= now_ms:
-            entries.append(Entry(due, "ready", "Due", f"delay of {delay} over"))
-        else:
-            entries.append(
-                Entry(message.received_at, "delayed", f"Delay of {delay}", _due_words(due, now_ms))
-            )
+    if message.dead_lettered_at is None:
+        entries += _due(message, now_ms)
     if first is not None and first != message.processing_started_at:
         entries.append(Entry(first, "processing", "Delivered for the first time"))
     if message.processing_started_at is not None and message.status == "processing":
         entries.append(
             Entry(message.processing_started_at, "processing", "Delivered", f"attempt {message.attempts}")
         )
-    if last_failure and message.dead_lettered_at is None and due > last_failure.at:
-        wait = format.duration(due - last_failure.at)
-        entries.append(Entry(last_failure.at, "delayed", f"Back-off of {wait}", _due_words(due, now_ms)))
     if message.dead_lettered_at is not None:
         detail = reason_words(message.failure_reason)
         if message.source_attempts:
             detail = ", ".join(filter(None, (detail, format.plural(message.source_attempts, "attempt"))))
         entries.append(Entry(message.dead_lettered_at, "dead", f"Moved to {message.queue}", detail))
     return entries
+
+
+def _due(message: MessageInfo, now_ms: int) -> list[Entry]:
+    """That the message is due later than at its send or its latest failure, and why, as far as that is known.
+
+    A delay is known until the first delivery, a back-off until the next change: a release moves the due time as well.
+    """
+    due, failure = message.process_after, message.failures[-1] if message.failures else None
+    if due <= (message.received_at if failure is None else failure.at):
+        return []
+    if failure is not None and message.updated_at == failure.at:
+        back_off = format.duration(due - failure.at)
+        return [Entry(failure.at, "delayed", f"Back-off of {back_off}", _due_words(due, now_ms))]
+    first = message.first_received_at
+    if failure is None and (first is None or due <= first):
+        if due <= now_ms:
+            return [Entry(due, "ready", "Due")]
+        delay = format.duration(due - message.received_at)
+        return [Entry(message.received_at, "delayed", f"Delay of {delay}", _due_words(due, now_ms))]
+    why = "its consumer gave it back" if failure is None else ""
+    if due <= now_ms:
+        return [Entry(due, "ready", "Due again", why)]
+    detail = ", ".join(filter(None, (why, _due_words(due, now_ms))))
+    return [Entry(message.updated_at, "delayed", "Delayed", detail)]
 
 
 def _due_words(due: int, now_ms: int) -> str:

@@ -91,7 +91,7 @@ def _queue(loop: QueueLoop) -> WorkerQueue:
         stats.slots,
         len(loop.leases.jobs),
         stats.handled + stats.discarded,
-        stats.failed + stats.dead + stats.lost,
+        stats.failed + stats.dead,
         tuple(map(_held, held)),
     )
 

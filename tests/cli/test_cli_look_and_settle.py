@@ -1,6 +1,7 @@
 """`forq ack`, `nack`, `extend`, `release`, `queues`, `peek`, and how every command that talks to a server fails."""
 
 import json
+import re
 import socket
 import time
 from uuid import uuid4
@@ -177,14 +178,18 @@ def test_cancel(connected: Forq, client: ForqClient, queue: str):
     assert client.queue_stats(queue).total == 0
     outcome = connected("cancel", queue, waiting.id)
     assert (outcome.code, outcome.out) == (5, "0 messages cancelled\n")
-    assert outcome.err == f"forq: {waiting.id}: there is no such message (not_found.message)\n"
+    assert re.fullmatch(
+        rf"forq: {waiting.id}: it has ended .+ ago: cancelled \(not_found\.message\)\n", outcome.err
+    )
+    outcome = connected("cancel", queue, UNKNOWN)
+    assert outcome.err == f"forq: {UNKNOWN}: there is no such message (not_found.message)\n"
 
 
 def test_cancel_of_messages_in_process(connected: Forq, client: ForqClient, queue: str, received: Delivery):
     waiting = client.produce(queue, "b")
     outcome = connected("cancel", queue, received.id)
     assert (outcome.code, outcome.out) == (1, "0 messages cancelled\n")
-    assert "message_in_flight" in outcome.err
+    assert "with --running it is cancelled (conflict.message_in_flight)" in outcome.err
     outcome = connected("cancel", queue, received.id, waiting.id, "--running", "--reason", "called off")
     assert (outcome.code, outcome.out, outcome.err) == (0, "2 messages cancelled\n", "")
     assert client.queue_stats(queue).total == 0

@@ -8,7 +8,7 @@ import pytest
 
 from forq_trio import AddressedMessage, NewMessage, NewMessageBatch
 from forq_trio.model.access.types import Scope
-from forq_trio.model.message_batches.types import MessageBatch
+from forq_trio.model.message_batches.types import MessageBatch, MessageBatchOutcome
 from forq_trio.ui.pages.batches import row_of
 from support.browser import PHONE, axe, sideways_pixels
 from support.in_process_ui import InProcessUi, in_process_ui
@@ -72,6 +72,32 @@ def test_what_an_abandoned_batch_would_have_sent_is_not_sent(ui, visit):
     assert page.count('to reports<span class="l2">not sent</span>') == 2
 
 
+def test_an_id_can_be_copied_and_an_inner_batch_names_its_outer_one(ui, visit):
+    opened(ui)
+    ui.call(ui.broker.open_batch, NewMessageBatch(outer=LONG), batch_id="inner")
+    page = flat(visit().get("/batches").text)
+    assert page.count("inside of") == 1
+    assert f'inside of <span title="{LONG}">imports-of…ber-2026</span>, opened' in page
+    for name in ("inner", LONG):
+        assert f'data-copy-text="{name}" aria-label="Copy id"' in page
+
+
+def test_dead_members_are_the_end_of_the_bar(ui, visit):
+    opened(ui)
+    (second,) = ui.call(ui.broker.receive, "pages")
+    ui.call(ui.broker.nack, "pages", second.receipt, final=True)
+    page = flat(visit().get("/batches").text)
+    assert 'aria-label="2 of 4 ended, 1 dead"' in page
+    assert 'class="b" width="50"' in page
+    assert 'class="x" x="25" width="25"' in page
+    assert "2 left · 1 done · 1 dead" in page
+
+
+@pytest.mark.parametrize(("done", "dead", "share"), [(1_999, 1, 2), (0, 1, 100), (1, 1, 50), (1, 0, 0)])
+def test_the_end_of_the_bar_can_be_seen_and_is_no_longer_than_the_bar(done, dead, share):
+    assert row_of(batch_of(done, dead)).dead_share == share
+
+
 def test_a_token_sees_those_that_it_opened(ui, visit):
     opened(ui)
     token = ui.call(ui.broker.create_token, "reader", [Scope.BROWSE, Scope.PRODUCE]).token
@@ -102,7 +128,12 @@ def test_pages_follow_each_other(ui, visit, monkeypatch):
     ],
 )
 def test_the_verdict_says_how_it_is(outcome, dead, level):
-    batch = MessageBatch(
+    assert row_of(batch_of(1, dead, outcome)).level == level
+
+
+def batch_of(done: int, dead: int, outcome: MessageBatchOutcome | None = None) -> MessageBatch:
+    """A batch that waits for no member."""
+    return MessageBatch(
         id="b",
         state="ended" if outcome else "closed",
         outcome=outcome,
@@ -114,7 +145,7 @@ def test_the_verdict_says_how_it_is(outcome, dead, level):
         outer=None,
         needs="ended",
         left=0,
-        done=1,
+        done=done,
         removed=0,
         dead=dead,
         then_queue=None,
@@ -123,7 +154,6 @@ def test_the_verdict_says_how_it_is(outcome, dead, level):
         on_dead_id=None,
         refused=None,
     )
-    assert row_of(batch).level == level
 
 
 def test_anybody_can_read_it_on_a_phone(ui, open_page):

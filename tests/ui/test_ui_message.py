@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from forq_trio import ForqClient
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from support.real_server import SECRET
-from support.ui_http import Markup, logged_in, until
+from support.ui_http import Markup, flat, logged_in, until
 
 HX = {"HX-Request": "true"}
 SHELL_ATTACKS = (
@@ -234,6 +235,18 @@ def test_rights(ui, client) -> None:
         assert answer.status_code == 403
         assert post(browser, f"{dead}/redrive").status_code == 204
     assert client.message("orders", message_id).status == "ready"
+
+
+def test_a_message_that_was_released_has_no_delay_in_its_timeline(ui, client) -> None:
+    sent = client.produce("orders", "one")
+    (delivery,) = client.receive("orders", wait_ms=0)
+    until(lambda: machine_ms() > delivery.first_received_at)
+    client.release("orders", [delivery.receipt])
+    with logged_in(ui.ui_url) as browser:
+        page = flat(browser.get(f"/queue/orders/message/{sent.id}").text)
+    assert "<b>Due again</b>" in page
+    assert "its consumer gave it back" in page
+    assert "delay of" not in page.lower()
 
 
 def test_an_open_page_is_told_what_became_of_the_message(ui, client) -> None:

@@ -107,7 +107,7 @@ def test_how_far_a_handler_is_shows_where_its_message_does(visit, report, ui):
     mine = held(ui, "a", "x")
     address = f"/queue/a/message/{mine.message_id}"
     for progress, words in ((JobProgress(40, ENEMY), "40 %, &lt;b onclick"), (JobProgress(55), "55 %")):
-        shown = report(1, WorkerQueue("a", 4, 1, holds=(replace(mine, progress=progress),)))
+        shown = report(1, WorkerQueue("a", 4, 1, holds=(replace(mine, progress=progress),)), name=ENEMY)
         live = f"/live/poll/message?queue=a&id={mine.message_id}"
         # Views are read anew after a second at the earliest.
         for path in (f"/workers/{shown}", address, *([live] if progress.percent == 40 else ())):
@@ -117,6 +117,17 @@ def test_how_far_a_handler_is_shows_where_its_message_does(visit, report, ui):
             assert Markup(text).refused == [], path
     report(1, WorkerQueue("a", 4, 1, holds=(replace(mine, attempt=2, progress=JobProgress(60)),)))
     assert "60 %" not in browser.get(address).text
+
+
+def test_the_page_of_a_message_names_the_worker_that_has_it(visit, report, ui):
+    browser = visit()
+    mine = held(ui, "a", "x")
+    address = f"/queue/a/message/{mine.message_id}"
+    assert "/workers?q=" not in browser.get(address).text
+    report(1, WorkerQueue("a", 4, 1, holds=(mine,)), name="mail & more")
+    page = flat(browser.get(address).text)
+    assert '>at <a class="link" href="/workers?q=mail+%26+more">mail &amp; more</a>' in page
+    assert "mail &amp; more" in flat(browser.get("/workers?q=mail+%26+more").text)
 
 
 def test_the_page_of_a_queue_says_who_serves_it(visit, report, ui):

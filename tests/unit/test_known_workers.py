@@ -280,7 +280,7 @@ def test_progress_is_bounded_and_counts_in_bytes(known: KnownWorkers):
     assert known.bytes > before + 4 * limits.PROGRESS_TEXT_LENGTH_MAX
     found = known.holder_of("q", worker_id(1), 1)
     assert found is not None
-    assert found.progress == told
+    assert (found.worker, found.held.progress) == ("w", told)
     for odd in (
         JobProgress(101),
         JobProgress(-1),

@@ -5,6 +5,7 @@ import trio
 
 from forq_trio import open_broker
 from forq_trio.model import limits
+from forq_trio.model.workers.types import MessageHolder
 from forq_trio.worker import Job, Worker
 from support.actors import all_idle
 
@@ -38,6 +39,29 @@ async def test_a_worker_is_known_while_it_serves_and_forgotten_at_its_end(mock_c
             assert info.report.queues[0].handled == 1
             assert info.report.queues[0].holds == ()
         assert await broker.workers() == []
+
+
+async def test_a_message_that_was_cancelled_has_not_failed(mock_clock) -> None:
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("emails")
+        async def handle(content: str) -> None:
+            if content == "fails":
+                raise RuntimeError("no such address")
+            await trio.sleep_forever()
+
+        cancelled = await app.send("emails", "is cancelled")
+        await app.send("emails", "fails", max_attempts=1)
+        async with app:
+            await all_idle()
+            await broker.cancel("emails", cancelled.id, running=True)
+            while app.stats["emails"].lost != 1 or app.stats["emails"].dead != 1:
+                await trio.lowlevel.checkpoint()
+            mock_clock.jump(5)
+            await all_idle()
+            (info,) = await broker.workers("emails")
+            assert info.report.queues[0].failed == 1
 
 
 async def test_a_worker_may_stay_unknown() -> None:
@@ -94,7 +118,9 @@ async def test_the_report_says_how_far_a_handler_is_and_no_other_request_is_made
             assert held.progress is not None
             assert (held.message_id, held.progress.percent) == (sent.id, 99)
             assert held.progress.text == f"999 pictures {'.' * 100}"[: limits.PROGRESS_TEXT_LENGTH_MAX]
-            assert broker.known_workers.holder_of("films", sent.id, 1) == held
+            assert broker.known_workers.holder_of("films", sent.id, 1) == MessageHolder(
+                info.report.name, held
+            )
             assert broker.known_workers.holder_of("films", sent.id, 2) is None
             gate.set()
             while app.stats["films"].handled != 1:

@@ -40,7 +40,7 @@ class WorkerQueue(Struct, frozen=True, rename="camel"):
     slots: int  # how many handlers may run
     busy: int = 0  # messages in process; with batches there may be more than slots
     handled: int = 0  # messages since its start
-    failed: int = 0  # messages since its start
+    failed: int = 0  # messages since its start, without those that it lost
     holds: tuple[HeldMessage, ...] = ()  # the messages in process, oldest first, at most 100
 
 
@@ -95,6 +95,13 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
             queue_per_minute=per_minute,
             queue_busy_since=busy_since,
         )
+
+
+class MessageHolder(Struct, frozen=True):
+    """A worker that has a message in process."""
+
+    worker: str  # its name
+    held: HeldMessage  # what it says of the message
 
 
 class QueueWorkers(Struct, frozen=True):

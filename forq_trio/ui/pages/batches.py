@@ -17,6 +17,7 @@ from forq_trio.ui.viewer import Viewer
 _NAME_LENGTH_MAX = 24
 _HEAD, _TAIL = 10, 8
 """How much of a longer id is shown."""
+_DEAD_SHARE_MIN = 2.0
 _OUTCOMES = {
     "sent": ("fine", "all ended"),
     "nothing_to_send": ("fine", "all ended"),
@@ -37,13 +38,27 @@ class BatchRow(Struct, frozen=True):
     @property
     def name(self) -> str:
         """Its id, or the ends of a long one."""
-        name = self.batch.id
-        return name if len(name) <= _NAME_LENGTH_MAX else f"{name[:_HEAD]}…{name[-_TAIL:]}"
+        return _short(self.batch.id)
+
+    @property
+    def outer_name(self) -> str:
+        """The same of the batch that has it as a member; "" without one."""
+        return _short(self.batch.outer or "")
 
     @property
     def ended(self) -> int:
         """How many of its members have ended."""
         return self.batch.members - self.batch.left
+
+    @property
+    def ended_share(self) -> float:
+        """The length of its bar, of 100."""
+        return 100 * self.ended / max(self.batch.members, 1)
+
+    @property
+    def dead_share(self) -> float:
+        """The length of the end of the bar that is for dead members; a single one of very many can be seen."""
+        return max(100 * self.batch.dead / self.batch.members, _DEAD_SHARE_MIN) if self.batch.dead else 0
 
     @property
     def counts(self) -> str:
@@ -62,6 +77,10 @@ class ListedBatches(Struct, frozen=True):
 
     rows: list[BatchRow]
     next: int | None  # the `before` of the next page
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_LENGTH_MAX else f"{name[:_HEAD]}…{name[-_TAIL:]}"
 
 
 def row_of(batch: MessageBatch) -> BatchRow:

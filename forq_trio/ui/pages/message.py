@@ -21,7 +21,7 @@ from forq_trio.ui.key_words import key_context
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.key_actions import add_key_actions, comes_after
 from forq_trio.ui.pages.message_actions import add_actions
-from forq_trio.ui.queue_workers import progress_of
+from forq_trio.ui.queue_workers import holder_of
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -106,7 +106,7 @@ def message_context(
     content_bytes = len(content.to_bytes(message.content))
     return {
         "message": message,
-        "progress": progress_of(site, message),
+        "by_worker": holder_of(site, message),
         "path": f"/queue/{message.queue}/message/{message.id}",
         "is_dead": site.broker.known.takes_dead_letters(message.queue),
         "shown": content.show(message.content, args.get("view", ""), text),
@@ -149,7 +149,7 @@ def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageVie
             once_more = await comes_after(site.broker, message)
         return {
             "message": message,
-            "progress": None if message is None else progress_of(site, message),
+            "by_worker": None if message is None else holder_of(site, message),
             "once_more": once_more,
             "gone": message is None,
             "changed": message is not None and version_of(message, once_more) != since,

@@ -45,6 +45,23 @@ def test_a_message_that_was_only_sent() -> None:
     assert words(timeline(message(process_after=NOW + 60_000), NOW)) == ["Delay of 17 min", "Sent"]
 
 
+@pytest.mark.parametrize(
+    ("due", "updated", "failures", "entry"),
+    [
+        (170_000, 170_000, (), ("Due again", "its consumer gave it back", 170_000)),
+        (NOW + 60_000, NOW, (), ("Delayed", "its consumer gave it back, due again in 1 min", NOW)),
+        (170_000, 170_000, (Failure(1, 4_000, "no stock"),), ("Due again", "", 170_000)),
+        (NOW + 60_000, NOW, (Failure(1, 4_000, None),), ("Delayed", "due again in 1 min", NOW)),
+        (NOW + 60_000, NOW, (Failure(1, NOW, None),), ("Back-off of 1 min", "due again in 1 min", NOW)),
+    ],
+    ids=["released", "released for later", "released after a failure", "the same for later", "failed"],
+)
+def test_a_message_that_came_back_has_no_delay_that_nobody_gave_it(due, updated, failures, entry) -> None:
+    stored = message(process_after=due, updated_at=updated, first_received_at=2_000, failures=failures)
+    newest = timeline(stored, NOW)[0].entry
+    assert (newest.what, newest.detail, newest.at) == entry
+
+
 def test_a_dead_letter_shows_how_it_failed() -> None:
     failures = (Failure(1, 3_000, LEASE_ENDED), Failure(2, 5_000, "no stock"), Failure(3, 6_000, None))
     steps = timeline(
@@ -75,7 +92,14 @@ def test_more_than_four_attempts_of_a_round_fold() -> None:
     rounds = [Failure(number, 2_000 + number, "early") for number in range(1, 4)]
     rounds += [Failure(number, 9_000 + number, "late") for number in range(1, 7)]
     steps = timeline(
-        message(failures=tuple(rounds), attempts=6, status="delayed", process_after=9_006 + 30_000), NOW
+        message(
+            failures=tuple(rounds),
+            attempts=6,
+            status="delayed",
+            process_after=9_006 + 30_000,
+            updated_at=9_006,
+        ),
+        NOW,
     )
     assert words(steps) == [
         "Back-off of 30 s",
