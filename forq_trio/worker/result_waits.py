@@ -116,6 +116,6 @@ def _may_pass(error: ForqError) -> bool:
 
 def _gone(message_id: str) -> ResultGone:
     return ResultGone(
-        f"there is no result of the message {message_id}: it is no longer stored, the message had none, "
-        "or there was no such message"
+        f"there is no result of the message {message_id}: it is no longer stored, the message ended without one before "
+        "this wait, or there was no such message"
     )

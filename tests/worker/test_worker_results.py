@@ -112,6 +112,36 @@ def test_a_failure_raises_with_the_last_error(backend: str) -> None:
 
 
 @both
+@pytest.mark.parametrize("history", [False, True])
+def test_an_end_that_is_not_stored_is_told_to_who_waited(backend: str, history: bool) -> None:
+    """Whoever asks later learns it from the history alone."""
+
+    async def main() -> None:
+        async with open_broker("memory:", history=history) as broker:
+            app = Worker(broker)
+
+            @app.on("films", keep_result=60)
+            async def refuse(path: str) -> str | Discard:
+                return Discard("a film")
+
+            async def wait() -> None:
+                with pytest.raises(JobFailed, match="discarded"):
+                    await refuse.result(sent, timeout=20)
+
+            sent, waits = await refuse.later("a"), anyio.Event()
+            broker._writer.announced.ended.on_first = waits.set
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await waits.wait()
+                assert await app.drain() == 1
+            later = JobFailed if history else ResultGone
+            with pytest.raises(later, match="discarded" if history else "ended without one before this wait"):
+                await refuse.result(sent, timeout=0)
+
+    anyio.run(main, backend=backend)
+
+
+@both
 def test_a_handler_without_it_stores_nothing(backend: str) -> None:
     async def test(app: Worker, t: WorkerTest) -> None:
         plain = app.handlers["plain"]
