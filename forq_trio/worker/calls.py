@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from forq_trio.worker.processes import ProcessPool
 
 logger = logging.getLogger("forq_trio.worker")
+
+STOP_SECONDS = 2.0
+"""How long a thread whose handler calls `Job.check` is waited for, once handlers are cancelled."""
 
 
 class HandlerCalls:
@@ -37,7 +41,7 @@ class HandlerCalls:
         self._state = state
         self._pool = pool
         self._threads = HandlerThreads(handler.options.concurrency)
-        self._thread_scopes: set[anyio.CancelScope] = set()
+        self._thread_scopes: dict[anyio.CancelScope, Run] = {}  # of calls that run in threads
 
     async def prepare(self) -> None:
         """Wait until the handler can be called. Raises ProgramEnds if its processes cannot import it."""
@@ -45,9 +49,14 @@ class HandlerCalls:
             await self._pool.prepare()
 
     def abandon_threads(self) -> None:
-        """Stop waiting for handlers that run in threads."""
-        for scope in tuple(self._thread_scopes):
-            scope.cancel()
+        """Stop waiting for handlers that run in threads; at the first call soon, for those that have called `check`."""
+        for scope, run in tuple(self._thread_scopes.items()):
+            if math.isinf(scope.deadline) and any(job.lease.checked for job in run.jobs):
+                scope.deadline = anyio.current_time() + STOP_SECONDS
+                for job in run.jobs:
+                    job.lease.stops = True
+            else:
+                scope.cancel()
 
     def close(self) -> None:
         """End the threads, each when its handler returns."""
@@ -93,7 +102,8 @@ class HandlerCalls:
     async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
         """The result in a list; an empty list if the worker no longer waits for the thread. Raises the handler's error.
 
-        Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
+        Nothing but its own `Job.check` can stop a thread, so its slot stays busy until it ends: a lost lease only
+        refuses its result.
         """
         run.in_thread = True
 
@@ -108,11 +118,11 @@ class HandlerCalls:
             return results, failure
 
         with anyio.CancelScope(shield=True) as scope:
-            self._thread_scopes.add(scope)
+            self._thread_scopes[scope] = run
             try:
                 results, error = await self._threads.run(call)
             finally:
-                self._thread_scopes.discard(scope)
+                del self._thread_scopes[scope]
             if error is None:
                 return results
             try:

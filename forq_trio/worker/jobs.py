@@ -45,6 +45,8 @@ class HeldLease:
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
         self.progress: tuple[float, str] | None = None  # what the handler said last: percent and text
+        self.checked = False  # whether the handler has called `check`, by which a thread may end
+        self.stops = False  # whether the worker stops, so that a thread is to end
 
     def end_at(self, ends_at: float) -> None:
         """Note when it ends, on the event loop's clock."""
@@ -167,9 +169,15 @@ class Job(Generic[StateT]):
         return self.lease.until
 
     def check(self) -> None:
-        """Raise LeaseLost if the lease was lost. For handlers in threads, which cannot be cancelled. Thread-safe."""
+        """Raise LeaseLost if the lease was lost, or the worker stops and gives the message back. Thread-safe.
+
+        For handlers in threads, which cannot be cancelled.
+        """
+        self.lease.checked = True
         if self.lost:
             raise LeaseLost(self.loss_in_words())
+        if self.lease.stops:
+            raise LeaseLost(f"the worker stops, and gives {self.id} back")
 
     async def progress(self, percent: float, text: str = "") -> None:
         """Say how far the handler is: 0 to 100, and what it has done, of which 80 characters are shown.
@@ -214,7 +222,7 @@ class Job(Generic[StateT]):
         self.lease.lose()
         if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(
-                "%s: %s, and its handler runs in a thread, which nothing can stop",
+                "%s: %s, and its handler runs in a thread, which goes on until it returns or calls job.check()",
                 self.queue,
                 self.loss_in_words(),
             )

@@ -113,7 +113,7 @@ class QueueLoop:
         self._claiming.cancel()
 
     def abandon_threads(self) -> None:
-        """Stop waiting for handlers that run in threads."""
+        """Stop waiting for handlers that run in threads, as `HandlerCalls` does."""
         self._calls.abandon_threads()
 
     async def run(self, stop_when_empty: bool, failed: Callable[[Exception], None]) -> None:

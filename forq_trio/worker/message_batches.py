@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
 from uuid import uuid4
 
 import anyio
+from msgspec import UNSET
 
 from forq_trio.model.durations import Duration
 from forq_trio.model.errors import ForqError
@@ -57,8 +58,17 @@ class QueueOfHandler(Protocol[PayloadT_contra]):
 
 Target: TypeAlias = str | QueueOfHandler[PayloadT]
 """Where a message goes: a queue, or a handler."""
-Step: TypeAlias = tuple[Target[Any], Any]
+Step: TypeAlias = tuple[Target[PayloadT], PayloadT]
 """A handler or a queue, and the payload of its message."""
+FirstT = TypeVar("FirstT")
+SecondT = TypeVar("SecondT")
+ThirdT = TypeVar("ThirdT")
+FourthT = TypeVar("FourthT")
+FifthT = TypeVar("FifthT")
+SixthT = TypeVar("SixthT")
+SeventhT = TypeVar("SeventhT")
+EighthT = TypeVar("EighthT")
+NinthT = TypeVar("NinthT")
 
 
 class MessageSender(Protocol):
@@ -157,17 +167,54 @@ class BatchOpener:
 
     _sender: MessageSender
 
+    @overload
     def batch(
         self,
         *,
-        then: Target[PayloadT] | None = None,
-        payload: PayloadT | None = None,
-        on_dead: Target[PayloadT] | None = None,
+        then: Target[PayloadT],
+        payload: PayloadT,
+        on_dead: Target[PayloadT] | None = ...,
+        needs: Literal["ended", "done"] = ...,
+        expires: Duration | None = ...,
+        outer: BatchSender | str | None = ...,
+    ) -> AbstractAsyncContextManager[BatchSender]: ...
+
+    @overload
+    def batch(
+        self,
+        *,
+        then: None = ...,
+        payload: PayloadT,
+        on_dead: Target[PayloadT],
+        needs: Literal["ended", "done"] = ...,
+        expires: Duration | None = ...,
+        outer: BatchSender | str | None = ...,
+    ) -> AbstractAsyncContextManager[BatchSender]: ...
+
+    @overload
+    def batch(
+        self,
+        *,
+        then: None = ...,
+        on_dead: None = ...,
+        needs: Literal["ended", "done"] = ...,
+        expires: Duration | None = ...,
+        outer: BatchSender | str | None = ...,
+    ) -> AbstractAsyncContextManager[BatchSender]: ...
+
+    def batch(
+        self,
+        *,
+        then: Target[Any] | None = None,
+        payload: Any = UNSET,
+        on_dead: Target[Any] | None = None,
         needs: Literal["ended", "done"] = "ended",
         expires: Duration | None = None,
         outer: BatchSender | str | None = None,
     ) -> AbstractAsyncContextManager[BatchSender]:
         """A batch: `async with app.batch(then=report, payload=Done(7)) as batch: await batch.add(thumb, picture)`.
+
+        Raises TypeError for `then` or `on_dead` without `payload`, and for `payload` without both of them.
 
         The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
         becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
@@ -176,6 +223,11 @@ class BatchOpener:
         the server is away, that close is tried again for a minute, for 5 seconds if it is cancelled; then the batch is
         abandoned. docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise.
         """
+        sends = then is not None or on_dead is not None
+        if sends and payload is UNSET:
+            raise TypeError("payload: what is sent to `then` or `on_dead` is missing")
+        if not sends and payload is not UNSET:
+            raise TypeError("payload: there is neither `then` nor `on_dead` to send it to")
         return _opened(
             self._sender,
             then=then,
@@ -186,14 +238,34 @@ class BatchOpener:
             outer=outer,
         )
 
-    async def chain(self, *steps: Step, expires: Duration | None = None) -> str:
-        """Send the first message, and each other one when the one before it was acknowledged.
+    if TYPE_CHECKING:  # so that each payload is checked
 
-        steps: 2 to 9 handlers or names of queues, each with a payload. Returns the id of the batch of all steps.
-        expires: as for `batch`. Raises ValueError for fewer steps, MessageBatchTooDeep for more, and what `batch`
-        raises. If it raises, nothing is sent after the first step.
-        """
-        return await _send_chain(self._sender, steps, expires=expires)
+        async def chain(
+            self,
+            first: Step[FirstT],
+            second: Step[SecondT],
+            third: Step[ThirdT] = ...,
+            fourth: Step[FourthT] = ...,
+            fifth: Step[FifthT] = ...,
+            sixth: Step[SixthT] = ...,
+            seventh: Step[SeventhT] = ...,
+            eighth: Step[EighthT] = ...,
+            ninth: Step[NinthT] = ...,
+            /,
+            *,
+            expires: Duration | None = ...,
+        ) -> str: ...
+
+    else:
+
+        async def chain(self, *steps: Step[Any], expires: Duration | None = None) -> str:
+            """Send the first message, and each other one when the one before it was acknowledged.
+
+            steps: 2 to 9 handlers or names of queues, each with a payload. Returns the id of the batch of all steps.
+            expires: as for `batch`. Raises ValueError for fewer steps, MessageBatchTooDeep for more, and what `batch`
+            raises. If it raises, nothing is sent after the first step.
+            """
+            return await _send_chain(self._sender, steps, expires=expires)
 
     async def batch_progress(self, batch_id: str) -> MessageBatch:
         """How far a batch is, for a day after its end. Raises MessageBatchNotFound, also for one of another token."""
@@ -227,7 +299,7 @@ async def _opened(
         await _close(methods, opened)
 
 
-async def _send_chain(sender: MessageSender, steps: Sequence[Step], *, expires: Duration | None) -> str:
+async def _send_chain(sender: MessageSender, steps: Sequence[Step[Any]], *, expires: Duration | None) -> str:
     """See `BatchOpener.chain`: a batch inside of another one for each step but the last; the id of the outermost.
 
     All but the innermost are closed before the first step is sent: each has the one inside of it as a member. So once a

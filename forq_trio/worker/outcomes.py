@@ -67,7 +67,7 @@ class UnreadableContent(Exception):
 
 
 class LeaseLost(Exception):
-    """The lease of the message has ended: somebody else may process it by now"""
+    """The lease of the message has ended, or its worker stops: somebody else may process it by now"""
 
 
 class Settlement(Struct, frozen=True):

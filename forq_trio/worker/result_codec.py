@@ -17,6 +17,8 @@ from forq_trio.worker.source import Source
 class JobFailed(Exception):
     """A message ended without a result: it is a dead letter, or was discarded, cancelled or deleted, or it expired.
 
+    Of an end before the wait that is not stored nothing is known: see `ResultGone`, and docs/results.md.
+
     state: how it ended, as in `MessageResult`. last_error: why its last attempt failed; None if none did.
     """
 
@@ -32,7 +34,8 @@ class JobFailed(Exception):
 
 
 class ResultGone(Exception):
-    """There is no result of a message: it is no longer stored, the message had none, or there was no such message"""
+    """There is no result of a message: it is no longer stored, the message ended without one before the wait,
+    or there was no such message"""
 
 
 class ResultSource(Protocol):

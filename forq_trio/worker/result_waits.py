@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.errors import ForqError, ForqUnreachable, MessageNotFound, Stopping
 from forq_trio.model.results.types import MessageResult
 from forq_trio.worker.opening import WorkerSource
 from forq_trio.worker.result_codec import ResultGone, ResultSource, content_of
-from forq_trio.worker.source import Source
+from forq_trio.worker.source import PAUSE_SECONDS_MAX, Source, ends_all, passes
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -22,7 +22,10 @@ PAUSE_SECONDS = 0.1
 
 
 class ResultWaits:
-    """Waits through the source of a worker. Raises JobFailed, ResultGone, TimeoutError, and what the source raises."""
+    """Waits through the source of a worker. Raises JobFailed, ResultGone, TimeoutError, and what the source raises.
+
+    While the source does not answer, the wait goes on.
+    """
 
     def __init__(self, source: WorkerSource) -> None:
         self._source = source
@@ -44,6 +47,7 @@ class _Deadline:
     def __init__(self, seconds: float, message_id: str) -> None:
         self._until = time.monotonic() + seconds
         self._words = f"the message {message_id} has not ended within {seconds:g} s"
+        self._after_error = PAUSE_SECONDS  # how long to rest after the next temporary error
 
     @property
     def wait_ms(self) -> int:
@@ -55,7 +59,16 @@ class _Deadline:
         left = self._until - time.monotonic()
         if left <= 0:
             raise TimeoutError(self._words)
+        self._after_error = PAUSE_SECONDS
         return min(PAUSE_SECONDS, left)
+
+    def pause_after(self, error: ForqError) -> float:
+        """How long to rest after a temporary error. Raises TimeoutError if the wait is over."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"{self._words}, as far as is known: {error}") from error
+        pause, self._after_error = self._after_error, min(2 * self._after_error, PAUSE_SECONDS_MAX)
+        return min(pause, left)
 
 
 async def _ended(source: Source, queue: str, message_id: str, seconds: float) -> MessageResult:
@@ -66,9 +79,15 @@ async def _ended(source: Source, queue: str, message_id: str, seconds: float) ->
             known = await results.message_result(queue, message_id, wait_ms=deadline.wait_ms)
         except MessageNotFound:
             raise _gone(message_id) from None
-        if known.state != "waiting":
-            return known
-        await anyio.sleep(deadline.pause())
+        except ForqError as error:
+            if not _may_pass(error) or ends_all(error, source):
+                raise
+            pause = deadline.pause_after(error)
+        else:
+            if known.state != "waiting":
+                return known
+            pause = deadline.pause()
+        await anyio.sleep(pause)
 
 
 def _ended_blocking(source: "ForqClient", queue: str, message_id: str, seconds: float) -> MessageResult:
@@ -78,13 +97,25 @@ def _ended_blocking(source: "ForqClient", queue: str, message_id: str, seconds: 
             known = source.message_result(queue, message_id, wait_ms=deadline.wait_ms)
         except MessageNotFound:
             raise _gone(message_id) from None
-        if known.state != "waiting":
-            return known
-        time.sleep(deadline.pause())
+        except ForqError as error:
+            closed = isinstance(error, Stopping) and hasattr(source, "inner")  # a broker of this process
+            if closed or not _may_pass(error):
+                raise
+            pause = deadline.pause_after(error)
+        else:
+            if known.state != "waiting":
+                return known
+            pause = deadline.pause()
+        time.sleep(pause)
+
+
+def _may_pass(error: ForqError) -> bool:
+    """Whether another try may have an answer."""
+    return passes(error) and not (isinstance(error, ForqUnreachable) and error.lasting)
 
 
 def _gone(message_id: str) -> ResultGone:
     return ResultGone(
-        f"there is no result of the message {message_id}: it is no longer stored, the message had none, "
-        "or there was no such message"
+        f"there is no result of the message {message_id}: it is no longer stored, the message ended without one before "
+        "this wait, or there was no such message"
     )

@@ -10,10 +10,10 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.durations import Duration, ms_of
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ForqError, MessageBatchNotFound
 from forq_trio.model.extras import needing
 from forq_trio.model.json_text import loads
-from forq_trio.model.message_batches.types import AddressedMessage
+from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.types import Delivery, Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.loop import QueueLoop, QueueStats
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 START_MS = 1_800_000_000_000
 STEP_MS_MAX = limits.LEASE_MS_MAX // 2
 """The clock moves in such steps: each extends the leases of handlers that run, which have a bound."""
+ENDING_MEMBERS = frozenset({"ack", "nack", "discard", "close_batch"})
+"""The calls of a worker after which batches send their messages."""
 
 
 class WorkerUnderTest(Protocol):
@@ -54,7 +56,7 @@ class MovedClock:
 
 
 class WatchedSource:
-    """A broker that notes what its worker sends, and which queues the worker has found empty."""
+    """A broker that notes what its worker sends, also by batches, and which queues the worker has found empty."""
 
     def __init__(self, broker: "Broker") -> None:
         self.broker = broker
@@ -64,11 +66,17 @@ class WatchedSource:
             str, anyio.CancelScope
         ] = {}  # of claims that wait, by queue: a worker has one at a time
         self._changed = anyio.Event()  # set when another claim waits
+        # By the id of a batch that has not ended what it has not sent yet, by the field of its message's id.
+        self._unsent: dict[str, dict[str, AddressedMessage]] = {}
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.broker, name)
         if name == "add_to_batch":
             return self._add
+        if name == "open_batch":
+            return self._open
+        if name in ENDING_MEMBERS:
+            return partial(self._end_members, method)
         return partial(self._send, method) if name in ("produce", "offer") else method
 
     @property
@@ -80,15 +88,44 @@ class WatchedSource:
         self, method: Callable[..., Awaitable[Any]], queue: str, *given: str, **options: Any
     ) -> Any:
         sent = await method(queue, *given, **options)
-        self.sent.setdefault(queue, []).append(given[-1])
+        self._note(queue, given[-1])
         return sent
+
+    def _note(self, queue: str, content: str) -> None:
+        self.sent.setdefault(queue, []).append(content)
 
     async def _add(self, batch_id: str, members: Sequence[AddressedMessage]) -> list[Produced | ForqError]:
         results = await self.broker.add_to_batch(batch_id, members)
         for each, result in zip(members, results, strict=True):
             if isinstance(result, Produced):
-                self.sent.setdefault(each.queue, []).append(each.message.content)
+                self._note(each.queue, each.message.content)
         return results
+
+    async def _open(self, batch: NewMessageBatch, **options: Any) -> MessageBatch:
+        opened = await self.broker.open_batch(batch, **options)
+        both = {"then_id": batch.then, "on_dead_id": batch.on_dead}
+        self._unsent[opened.id] = {name: each for name, each in both.items() if each is not None}
+        return opened
+
+    async def _end_members(self, method: Callable[..., Awaitable[Any]], *given: Any, **options: Any) -> Any:
+        answer = await method(*given, **options)
+        await self.note_what_batches_sent()
+        return answer
+
+    async def note_what_batches_sent(self) -> None:
+        """Note the messages that batches of the worker have sent meanwhile: the broker sends them itself."""
+        for batch_id, unsent in tuple(self._unsent.items()):
+            try:
+                known = await self.broker.batch(batch_id)
+            except MessageBatchNotFound:  # it ended so long ago that it was removed
+                self._unsent.pop(batch_id, None)
+                continue
+            for name in ("on_dead_id", "then_id"):
+                if getattr(known, name) is not None and name in unsent:
+                    message = unsent.pop(name)
+                    self._note(message.queue, message.message.content)
+            if known.state == "ended" and (known.outcome != "sent" or "then_id" not in unsent):
+                self._unsent.pop(batch_id, None)
 
     async def receive(
         self, queue: str, *, wait_ms: int = limits.WAIT_MS_MAX, **options: Any
@@ -136,6 +173,8 @@ class WorkerTest:
     def sent(self, queue: str) -> list[Any]:
         """The payloads that the application has sent to a queue, in their order, as the queue's handler reads them.
 
+        Those that its batches and chains have sent are among them.
+
         Of a queue without a handler: as JSON, or as text where that is none.
         """
         handler = self._app.handlers.get(queue)
@@ -152,6 +191,7 @@ class WorkerTest:
             await self._until_idle()
         else:
             await self._app.drain()
+        await self._source.note_what_batches_sent()
         before, self._counted = self._counted, self._finished()
         return self._counted - before
 
@@ -183,6 +223,7 @@ class WorkerTest:
                 await self._extend(loop, step)
             self._clock.moved_ms += step
             await self.broker.healthcheck()  # the batch that answers it finds what is due now
+            await self._source.note_what_batches_sent()
             left -= step
 
     async def _extend(self, loop: QueueLoop, step_ms: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
+from forq_trio.worker.handlers import HandlerOptions
 from support.batches import do
 from support.django_tasks import for_this_django
 from support.programs import ROOT, run_program
@@ -24,7 +25,10 @@ from .conftest import Sent, SetTasks
     ("options", "problem"),
     [
         ({"HANDLER": {"concurrency": 0}}, "concurrency: a whole number from 1 to 1,000, not 0"),
-        ({"HANDLER": {"colour": "red"}}, "colour"),
+        ({"HANDLER": {"colour": "red"}}, "HANDLER: colour is no option for tasks"),
+        ({"HANDLER": {"keep_result": "1h"}}, "HANDLER: keep_result is no option for tasks"),
+        ({"HANDLER": {"batch": 10}}, "HANDLER: batch is no option for tasks"),
+        ({"HANDLER": {"pool": "process"}}, "HANDLER: pool is no option for tasks"),
         ({"PREFIX": "ü"}, "queue"),
     ],
 )
@@ -42,6 +46,13 @@ def test_djangos_check_names_what_is_wrong(set_tasks: SetTasks, options: Any, pr
     assert problem in error.msg
     with pytest.raises(ImproperlyConfigured, match="TASKS"):
         worker_of()
+
+
+def test_each_option_of_a_handler_is_for_tasks_or_refused() -> None:
+    from forq_trio.worker.django.backend import TASK_OPTIONS
+
+    others = {"batch", "keep_result", "pool"}
+    assert {*HandlerOptions.__struct_fields__} == TASK_OPTIONS | others
 
 
 def test_an_option_that_does_not_exist_is_refused(set_tasks: SetTasks) -> None:

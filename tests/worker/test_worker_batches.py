@@ -170,7 +170,7 @@ def test_a_chain_has_a_bound_and_leaves_nothing_if_it_is_refused() -> None:
     async def main() -> None:
         async with app.testing() as t:
             with pytest.raises(ValueError, match="at least two steps"):
-                await app.chain(("pages", 1))
+                await app.chain(("pages", 1))  # type: ignore[call-arg]
             with pytest.raises(MessageBatchTooDeep):
                 await app.chain(*[("pages", number) for number in range(10)])
             await app.chain(*[("pages", number) for number in range(9)])
@@ -189,6 +189,26 @@ def test_a_worker_that_is_not_open_opens_no_batch() -> None:
                 pass
 
     anyio.run(main, backend="trio")
+
+
+def test_what_a_batch_sends_has_a_payload_and_a_place() -> None:
+    app = an_application([])
+    opened: Any = app.batch
+    for missing in ({"then": "reports"}, {"on_dead": app.handlers["alarms"]}, {"then": "a", "on_dead": "b"}):
+        with pytest.raises(TypeError, match="payload: what is sent to `then` or `on_dead` is missing"):
+            opened(**missing)
+    for value in ("a", None):
+        with pytest.raises(TypeError, match="payload: there is neither `then` nor `on_dead`"):
+            opened(payload=value)
+
+
+async def test_nothing_may_be_a_payload() -> None:
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+        async with app.batch(then="reports", payload=None):
+            pass
+        (delivery,) = await broker.receive("reports")
+    assert delivery.content == "null"
 
 
 class Troubled:

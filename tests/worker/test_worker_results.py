@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,8 +11,16 @@ import anyio.to_thread
 import pytest
 from msgspec import Struct
 
-from forq_trio import ForqClient, open_blocking_broker
+from forq_trio import ForqClient, open_blocking_broker, open_broker
 from forq_trio.model import limits
+from forq_trio.model.errors import (
+    Forbidden,
+    ForqError,
+    ForqUnreachable,
+    Overloaded,
+    ReadDeadlineExceeded,
+    Stopping,
+)
 from forq_trio.worker import Discard, Job, JobFailed, ResultGone, Worker, WorkerSetupError, WorkerTest
 from support.in_process import in_process_server
 from support.real_server import SECRET
@@ -100,6 +109,36 @@ def test_a_failure_raises_with_the_last_error(backend: str) -> None:
                 await thumb.result(gone, timeout=0)
 
     run_with(backend, test)
+
+
+@both
+@pytest.mark.parametrize("history", [False, True])
+def test_an_end_that_is_not_stored_is_told_to_who_waited(backend: str, history: bool) -> None:
+    """Whoever asks later learns it from the history alone."""
+
+    async def main() -> None:
+        async with open_broker("memory:", history=history) as broker:
+            app = Worker(broker)
+
+            @app.on("films", keep_result=60)
+            async def refuse(path: str) -> str | Discard:
+                return Discard("a film")
+
+            async def wait() -> None:
+                with pytest.raises(JobFailed, match="discarded"):
+                    await refuse.result(sent, timeout=20)
+
+            sent, waits = await refuse.later("a"), anyio.Event()
+            broker._writer.announced.ended.on_first = waits.set
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await waits.wait()
+                assert await app.drain() == 1
+            later = JobFailed if history else ResultGone
+            with pytest.raises(later, match="discarded" if history else "ended without one before this wait"):
+                await refuse.result(sent, timeout=0)
+
+    anyio.run(main, backend=backend)
 
 
 @both
@@ -204,6 +243,77 @@ def test_a_handler_says_what_it_returns() -> None:
         @app.on("q", keep_result=1)
         def handle(content: str):  # type: ignore[no-untyped-def]
             return content
+
+
+class Starved:
+    """A source whose first answers about results are errors."""
+
+    def __init__(self, source: Any, errors: list[ForqError]) -> None:
+        self._source = source
+        self._errors = errors
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "message_result" and self._errors:
+            return partial(self._refuse, self._errors.pop(0))
+        return getattr(self._source, name)
+
+    def _refuse(self, error: ForqError, *given: Any, **options: Any) -> Any:
+        raise error
+
+
+@both
+def test_a_wait_goes_on_after_an_error_that_passes(backend: str) -> None:
+    async def main() -> None:
+        errors: list[ForqError] = []
+        async with open_broker("memory:") as broker:
+            app = Worker(Starved(broker, errors))  # type: ignore[arg-type]
+
+            @app.on("sizes", keep_result=60)
+            async def size(path: str) -> int:
+                return len(path)
+
+            sent = await size.later("abc")
+            await app.drain()
+            errors += [ReadDeadlineExceeded(), Overloaded()]
+            assert await size.result(sent, timeout=20) == 3
+            errors += [ReadDeadlineExceeded()]
+            with pytest.raises(TimeoutError, match=r"has not ended within 0 s, .* took too long") as late:
+                await size.result(sent, timeout=0)
+            assert isinstance(late.value.__cause__, ReadDeadlineExceeded)
+            no_trust = ForqUnreachable("its certificate is wrong", sent=False, lasting=True)
+            for lasting in (
+                Forbidden(),
+                no_trust,
+                Stopping(),
+            ):  # a broker that has stopped never answers again
+                errors += [lasting]
+                with pytest.raises(type(lasting)):
+                    await size.result(sent, timeout=20)
+
+    anyio.run(main, backend=backend)
+
+
+def test_a_wait_of_a_thread_goes_on_after_an_error_that_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[ForqError] = [Stopping(), ReadDeadlineExceeded()]
+    with in_process_server() as url, ForqClient(url, SECRET) as client:
+        app = Worker(url, secret=SECRET)
+
+        @app.on("sizes", keep_result=60)
+        def size(path: str) -> int:
+            return len(path)
+
+        sent = size.later_blocking("abc")
+        app.run(stop_when_empty=True)
+        monkeypatch.setattr(app._source, "to_send_blocking", lambda: Starved(client, errors))
+        assert size.result_blocking(sent, timeout=20) == 3
+        assert errors == []
+        errors += [ReadDeadlineExceeded()]
+        with pytest.raises(TimeoutError, match=r"has not ended within 0 s, .* took too long"):
+            size.result_blocking(sent, timeout=0)
+    with open_blocking_broker("memory:") as broker:
+        monkeypatch.setattr(app._source, "to_send_blocking", lambda: Starved(broker, [Stopping()]))
+        with pytest.raises(Stopping):
+            size.result_blocking(sent, timeout=20)
 
 
 def test_a_blocking_program_asks_for_results_with_the_clients_methods() -> None:

@@ -1,12 +1,14 @@
 """`Worker.testing`: the application on a queue in memory, with a clock that moves a running worker, too."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import anyio
 import pytest
 
+from forq_trio import MessageBatchNotFound
+from forq_trio.model import limits
 from forq_trio.worker import Job, Worker, WorkerTest
 
 both = pytest.mark.parametrize("backend", ["trio", "asyncio"])
@@ -161,6 +163,57 @@ async def test_a_clock_and_a_lifespan_may_be_the_tests_own() -> None:
         with pytest.raises(ValueError, match="0 or more"):
             await t.advance(-1)
     assert states == [("fake", Later.ms)]
+
+
+@both
+@pytest.mark.parametrize("beside", [False, True], ids=["drain", "running"])
+def test_what_batches_and_chains_send_is_told_once(backend: str, beside: bool) -> None:
+    app = Worker()
+
+    @app.on("members", retry=[])
+    async def member(number: int) -> None:
+        if number < 0:
+            raise OSError("no luck")
+
+    async def main() -> None:
+        async with app.testing() as t, app if beside else nullcontext():
+            async with app.batch(then="reports", payload="empty"):
+                pass
+            assert t.sent("reports") == ["empty"]
+            await app.send("reports", "before")
+            async with app.batch(then="reports", payload="both", on_dead="alarms") as batch:
+                await batch.add_many(member, [1, 2, -1])
+            async with app.batch(then="reports", payload="never", needs="done") as batch:
+                await batch.add(member, -2)
+            await app.chain((member, 3), ("reports", "second"), (member, 4))
+            await t.drain()
+            assert (t.sent("reports")[:2], sorted(t.sent("reports")[2:])) == (
+                ["empty", "before"],
+                ["both", "second"],
+            )
+            assert (t.sent("alarms"), t.sent("members")) == (["both"], [1, 2, -1, -2, 3])
+            (second,) = [
+                each for each in await t.broker.receive("reports", max_messages=10) if "sec" in each.content
+            ]
+            await t.broker.ack("reports", second)
+            await t.drain()
+            assert t.sent("members") == [1, 2, -1, -2, 3, 4]
+
+    anyio.run(main, backend=backend)
+
+
+async def test_a_batch_that_was_removed_long_ago_is_not_asked_for() -> None:
+    app, clock = Worker(), Later()
+    app.on("members")(nothing)
+    async with app.testing(clock=clock) as t:
+        async with app.batch(then="reports", payload=1, expires=60) as batch:
+            await batch.add("members", "x", delay="50 d")
+        for _ in range(2):  # it ends, and is removed
+            clock.ms += 10 * limits.DAY_MS
+            await t.broker.healthcheck()
+        with pytest.raises(MessageBatchNotFound):
+            await batch.progress()
+        assert (await t.drain(), t.sent("reports")) == (0, [])
 
 
 async def test_a_sent_message_that_was_refused_is_not_told() -> None:

@@ -4,11 +4,15 @@ import threading
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
+import pytest
 import trio
 
 from forq_trio import open_broker
-from forq_trio.worker import Job, Worker
+from forq_trio.worker import Job, LeaseLost, Worker, calls
 from forq_trio.worker.watchdog import Watchdog
+
+both = pytest.mark.parametrize("backend", ["trio", "asyncio"])
 
 
 async def test_a_plain_function_runs_in_a_thread_and_no_more_than_may() -> None:
@@ -58,8 +62,83 @@ async def test_the_result_of_a_thread_whose_lease_was_lost_is_refused(caplog) ->
                 await trio.lowlevel.checkpoint()
         assert (await broker.queue_stats("q")).processing == 1
     assert attempts[0].lost
-    assert "runs in a thread, which nothing can stop" in caplog.text
+    assert "runs in a thread, which goes on until it returns or calls job.check()" in caplog.text
     assert "its result is refused" in caplog.text
+
+
+@both
+def test_a_thread_that_checks_ends_with_the_drain_and_its_message_is_given_back(
+    backend: str, caplog, monkeypatch
+) -> None:
+    monkeypatch.setattr(calls, "STOP_SECONDS", 60)  # however slow the machine is
+    told: list[str] = []
+
+    async def main() -> None:
+        begun, never = anyio.Event(), threading.Event()
+
+        async with open_broker("memory:") as broker:
+            app = Worker(broker, drain_seconds=0)
+
+            @app.on("q")
+            def handle(content: str, job: Job) -> None:
+                try:
+                    job.check()
+                    anyio.from_thread.run_sync(begun.set)
+                    while not never.wait(0.01):
+                        job.check()
+                except LeaseLost as error:
+                    told.append(str(error).replace(job.id, "ID"))
+                    raise
+
+            await app.send("q", "x")
+            async with app:
+                await begun.wait()
+            stats = await broker.queue_stats("q")
+            assert (stats.ready, stats.processing) == (1, 0)
+            (delivery,) = await broker.receive("q")
+            assert delivery.attempts == 1
+
+    anyio.run(main, backend=backend)
+    assert told == ["the worker stops, and gives ID back"]
+    assert "is left to its thread" not in caplog.text
+
+
+@both
+@pytest.mark.parametrize("again", [False, True])
+def test_a_thread_that_no_longer_checks_is_left_alone(backend: str, again: bool, caplog, monkeypatch) -> None:
+    """After a while, or at once when the worker is told again."""
+    monkeypatch.setattr(calls, "STOP_SECONDS", 60 if again else 0)
+    go_on, jobs = threading.Event(), []
+
+    async def main() -> None:
+        begun = anyio.Event()
+        async with open_broker("memory:") as broker:
+            app = Worker(broker, drain_seconds=0)
+
+            @app.on("q")
+            def handle(content: str, job: Job) -> None:
+                jobs.append(job)
+                job.check()
+                anyio.from_thread.run_sync(begun.set)
+                assert go_on.wait(60)
+
+            await app.send("q", "x")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(app.serve)
+                await begun.wait()
+                loops = app.running_loops
+                app.stop()
+                while again and not jobs[0].lease.stops:
+                    await anyio.lowlevel.checkpoint()
+                if again:
+                    loops[0].abandon_threads()
+            assert (await broker.queue_stats("q")).processing == 1
+
+    anyio.run(main, backend=backend)
+    with pytest.raises(LeaseLost):
+        jobs[0].check()
+    go_on.set()
+    assert "is left to its thread, until its lease ends" in caplog.text
 
 
 def test_under_asyncio_threads_are_used_again_and_end_with_the_worker() -> None:

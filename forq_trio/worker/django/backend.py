@@ -32,6 +32,12 @@ from forq_trio.worker.opened import refuse_in_event_loop
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.send_options import SendOptions
 
+TASK_OPTIONS = frozenset(
+    {"concurrency", "dead", "lease", "on_unreadable", "retry", "timeout", "weight", "where"}
+)
+"""The options of `Worker.on` that HANDLER may have. Others have no effect: results of tasks are not stored, each call
+is of one task, and tasks run in threads."""
+
 _encode = Payload(TaskCall).encode
 _workers: dict[str, Worker] = {}  # by the alias of their backend, as threads have made them in this process
 
@@ -44,7 +50,7 @@ class TaskOptions(Struct, frozen=True):
     prefix: str = ""  # before the names of the queues
     database: str = "default"  # whose transaction decides whether a task is sent
     outbox: bool = False  # whether tasks are written into the outbox of that database
-    handler: dict[str, Any] = {}  # options of Worker.on, for each queue
+    handler: dict[str, Any] = {}  # options of Worker.on, those in TASK_OPTIONS, for each queue
 
 
 class ForqBackend(BaseTaskBackend):  # type: ignore[misc]  # Django says no types
@@ -123,6 +129,8 @@ def worker_of(alias: str = "default") -> Worker:
 def _made(backend: ForqBackend) -> Worker:
     """A Worker with a handler for each queue of a backend. Opens nothing."""
     given = backend.given
+    for name in sorted(given.handler.keys() - TASK_OPTIONS):
+        raise _wrong(backend.alias, f"HANDLER: {name} is no option for tasks")
     database = connections[given.database]
     relayed = database.settings_dict["NAME"] if given.outbox and database.vendor == "sqlite" else None
     worker = Worker(given.url, secret=given.secret, outbox=relayed)
@@ -141,7 +149,7 @@ def _add_handler(worker: Worker, backend: ForqBackend, queue_name: str) -> None:
     def run_task(call: TaskCall, job: Job) -> Any:
         return runner.run(call, job, handler)
 
-    # Any, because whether the options have a batch is known when the settings are read.
+    # Any, because the options are known when the settings are read.
     register: Any = worker.on(backend.given.prefix + queue_name, **backend.given.handler)
     handler: Handler[Any, ..., Any] = register(run_task)
 

@@ -118,9 +118,16 @@ async def batches(job: Job, outer: BatchSender, paths: Sequence[str]) -> None:
         assert_type((await batch.progress()).done, int)
     async with app.batch():
         pass
+    app.batch(payload="album", on_dead=size)
+    app.batch(then="reports", payload=None, on_dead="alarms")
     if job.batch is not None:
         await job.batch.add(size, "c.png")
     assert_type(await app.chain((thumbnail, "a.png"), (size, "a.png"), ("reports", 7), expires=60), str)
+    nine = [(thumbnail, "a.png")] * 9
+    await app.chain(*nine)
+    await app.chain((send_email, Mail("anna")), (of_many, "a.png"), *[("reports", each) for each in range(3)])
+    a, b, c = (size, "a"), (thumbnail, "b"), (of_many, "c")
+    await app.chain(a, b, c, a, b, c, (size, "g"), ("h", 8), ("i", None))
 
 
 async def over_a_broker_and_a_client(broker: Broker, client: AsyncForqClient) -> None:
@@ -169,7 +176,15 @@ async def send(client: ForqClient) -> None:
     await add.later([7])  # wrong
     await app.send("emails", "anna", ttl={})  # wrong
     app.batch(then=send_email, payload=7)  # wrong
-    async with app.batch(then=add, needs="all") as batch:  # wrong
+    app.batch(then=send_email)  # wrong
+    app.batch(on_dead=send_email)  # wrong
+    app.batch(payload="anna")  # wrong
+    app.batch(then=send_email, payload="anna", on_dead=add)  # wrong
+    await app.chain((send_email, 7), ("emails", 7))  # wrong
+    await app.chain(("emails", 7), (send_email, "anna"), (add, "a"))  # wrong
+    await app.chain((send_email, "anna"))  # wrong
+    app.batch(then=add, payload=1, needs="all")  # wrong
+    async with app.batch() as batch:
         await batch.add(send_email, 7)  # wrong
         await batch.add_many(add, ["a"])  # wrong
         batch.add_blocking(send_email, 7)  # wrong
