@@ -35,6 +35,7 @@ from forq_trio.model.commands import (
     TrimHistory,
 )
 from forq_trio.model.consumers.types import Settling, consumer_key
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, EngineSettings
@@ -410,9 +411,11 @@ class MovedAgrees(EnginesAgree):
     @invariant()
     def what_is_gone_is_in_the_history(self):
         """Messages with a result are, and no others."""
-        page = lines_of(self.sqlite.reader.log_lines("history", 0, None, 10_000, None).lines)
-        assert all(line["result"] is not None for line in page)
-        assert self.sqlite.engine.snapshot().history_of(None).messages == len(page)
+        reader = self.sqlite.reader
+        pages = [reader.find_finished(queue, MessageFilter(), None, None, 1_000, 1_000) for queue in QUEUES]
+        assert all(each.result is not None for page in pages for each in page.messages)
+        number = sum(len(page.messages) for page in pages)
+        assert self.sqlite.engine.snapshot().history_of(None).messages == number
 
     def teardown(self) -> None:
         MovedAgrees.missed += cast("ReaderAside", self.sqlite.reader).missed
