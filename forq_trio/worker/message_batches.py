@@ -214,14 +214,13 @@ class BatchOpener:
     ) -> AbstractAsyncContextManager[BatchSender]:
         """A batch: `async with app.batch(then=report, payload=Done(7)) as batch: await batch.add(thumb, picture)`.
 
-        Raises TypeError for `then` or `on_dead` without `payload`, and for `payload` without both of them.
-
         The server sends `payload` to `then` once when the last member has ended, and to `on_dead` once when the first
         becomes a dead letter; both are handlers or names of queues. needs: "done" sends `then` only if all were
         acknowledged. expires: after which time the batch ends in any case, None for a week. outer: the batch that
         this one is a member of, such as `job.batch`. Leaving the body closes the batch; an exception abandons it. While
         the server is away, that close is tried again for a minute, for 5 seconds if it is cancelled; then the batch is
-        abandoned. docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise.
+        abandoned. docs/batches.md explains all of it. Raises what `AsyncForqClient.open_batch` and `close_batch` raise,
+        and TypeError for `then` or `on_dead` without `payload`, and for `payload` without both of them.
         """
         sends = then is not None or on_dead is not None
         if sends and payload is UNSET:
