@@ -1,5 +1,8 @@
 """Time to live: contract F7."""
 
+from contextlib import closing
+
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.messages.types import REASON_EXPIRED, QueueCounts
 from forq_trio.model.queues.setting_values import Expiry
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, EngineSettings, Event
@@ -108,3 +111,22 @@ def test_what_fails_is_a_dead_letter_although_what_expires_is_deleted(engine):
     produced = send(engine, max_attempts=1)
     assert nack(engine, receive_one(engine)[1])
     assert look(engine, produced.id, "q-dlq").status == "ready"
+
+
+def test_what_expires_in_several_queues_at_once_ends_in_the_order_of_its_times(make_engine):
+    """Whether a queue deletes what expires, or has no dead letters."""
+    engine = make_engine(EngineSettings(history=True))
+    configure(engine, queue="deletes", expiry=Expiry.DELETE)
+    configure(engine, queue="without", dead_letter_queue="")
+    sent = [
+        send(engine, queue=queue, ttl_ms=ttl_ms)
+        for queue, ttl_ms in (("deletes", 3), ("without", 4), ("without", 1), ("deletes", 2))
+    ]
+    run(engine, now=T0 + 4)
+    with closing(engine.open_reader()) as reader:
+        pages = [
+            reader.find_finished(queue, MessageFilter(), None, None, 10, 10)
+            for queue in ("deletes", "without")
+        ]
+    found = sorted((each.history_id, each.sequence) for page in pages for each in page.messages)
+    assert [sequence for _, sequence in found] == [sent[place].sequence for place in (2, 3, 0, 1)]
