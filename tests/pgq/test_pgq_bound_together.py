@@ -124,7 +124,7 @@ async def test_two_processes_of_ours_and_one_of_theirs(broker, queue, pgq_url, t
         outputs = [await trio.to_thread.run_sync(process.communicate) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     acknowledged = [output.split() for output, _ in outputs]
-    assert all(acknowledged)
+    assert sum(map(bool, acknowledged)) >= 2  # one of them may be so slow that the others leave it nothing
     counted = Counter(id for some in acknowledged for id in some)
     found = rows.all()
     assert counted == Counter(str(row["id"]) for row in found)

@@ -49,7 +49,7 @@ class TlsSocket(HttpSocket):
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = ssl_context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._handshake_done = False
-        self._record = bytearray()  # what has come of a record of the handshake
+        self._record = bytearray()  # what has come of the handshake's next record
         self._client_ended = False  # its side, as far as that is decrypted
         self._is_decrypting = False  # the rest of what has come will be decrypted in a later pass of the loop
         self._encrypted = memoryview(b"")  # a portion to send that the socket has not taken yet
@@ -81,14 +81,25 @@ class TlsSocket(HttpSocket):
             self.close()
             return
         self._record += data
-        length = RECORD_HEAD_BYTES + int.from_bytes(self._record[3:RECORD_HEAD_BYTES])
-        is_record = self._record[0] in RECORD_KINDS and length <= RECORD_BYTES_MAX
-        if is_record and len(self._record) < max(length, RECORD_HEAD_BYTES):
+        whole = self._whole_bytes()
+        if not whole:
             return
-        self._incoming.write(self._record)
-        self._record.clear()
+        self._incoming.write(self._record[:whole])
+        del self._record[:whole]
         self._wait_for(self._events & ~READ)
         self.later(Later.HANDSHAKE, self._shake_hands)
+
+    def _whole_bytes(self) -> int:
+        """How many bytes of what has come are whole records. What cannot be one is for the handshake to refuse."""
+        whole = 0
+        while len(self._record) >= whole + RECORD_HEAD_BYTES:
+            length = RECORD_HEAD_BYTES + int.from_bytes(self._record[whole + 3 : whole + RECORD_HEAD_BYTES])
+            if self._record[whole] not in RECORD_KINDS or length > RECORD_BYTES_MAX:
+                return len(self._record)
+            if len(self._record) < whole + length:
+                break
+            whole += length
+        return whole
 
     def _shake_hands(self) -> None:
         if self.peer_closed():  # cheaper than an answer
@@ -97,6 +108,8 @@ class TlsSocket(HttpSocket):
         try:
             self._tls.do_handshake()
             self._handshake_done = True
+            self._incoming.write(self._record)
+            self._record.clear()
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError:
