@@ -263,6 +263,7 @@ class Groups(OneByOne):
     """
 
     settings = replace(SETTINGS, queue_ttl_ms=10**9, dlq_ttl_ms=10**9)
+    future_ms = settings.queue_ttl_ms // 2
     bounds = bounds("DUE_BATCH_MAX", "CLAIM_FILTERED_MAX")
     doing = long_commands.alone(sends, sends, claims, claims, settlements, settlements, moves, limiting)
     unset: ClassVar = ("ttl_ms", "rate", "max_attempts", "group_order")
@@ -271,10 +272,6 @@ class Groups(OneByOne):
     @initialize()
     def limit(self):
         self.execute([Configure(queue, self.limited) for queue in sorted({*SENT_TO})], {}, 0)
-
-    def jump_to_due(self, early_ms):
-        if self.due_ms is not None and self.due_ms < self.now_ms + self.settings.queue_ttl_ms // 2:
-            super().jump_to_due(early_ms)
 
     def adapted(self, command: Any) -> Any:
         command = super().adapted(command)
