@@ -261,7 +261,7 @@ class QueueLoop:
         except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
             if (end := end_of_program(error)) is not None:
                 self._end_program(run, end)
-                return
+                return  # noqa: ASYNC104  the worker raises it when it has ended
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task

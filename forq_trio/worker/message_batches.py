@@ -335,7 +335,9 @@ async def _abandoned_if_it_raises(
     try:
         yield
     except BaseException:
-        await _insist(methods, [partial(methods.abandon_batch, each.id) for each in opened])
+        await _insist(  # noqa: ASYNC102  it is shielded, and has a bound
+            methods, [partial(methods.abandon_batch, each.id) for each in opened]
+        )
         raise
 
 
@@ -353,7 +355,7 @@ async def _close(methods: MessageBatchMethods, opened: list[BatchSender]) -> Non
     except ForqError:
         raise
     except BaseException:  # cancelled
-        if await _insist(methods, [close]):
+        if await _insist(methods, [close]):  # noqa: ASYNC102  as above
             opened.clear()
         raise
 

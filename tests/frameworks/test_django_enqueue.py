@@ -101,6 +101,17 @@ def test_a_task_for_later_is_delayed_and_one_that_is_late_is_not(shop: Any, sent
     ]
 
 
+def test_a_task_is_due_no_later_than_it_asks(shop: Any, sent: Sent) -> None:
+    from django.utils import timezone
+
+    for name in range(10):
+        shop.greet.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(name)
+    stored = [sent.client.message("default", each.id) for each in sent()]
+    delays = [each.process_after - each.received_at for each in stored]
+    assert len(delays) == 10
+    assert max(delays) <= 3_600_000
+
+
 def test_queues_have_their_prefix_and_others_are_refused(
     shop: Any, sent: Sent, set_tasks: SetTasks, url: str
 ) -> None:

@@ -127,7 +127,7 @@ class CancelRunning(Command[None], frozen=True, gc=False):
 
     queue: str
     message_id: str
-    reason: str = ""  # what its consumer and the history are told; "" for nothing
+    reason: str = ""  # what its consumer is told, and its last error; "" for nothing
 
 
 class PurgeStep(Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ opens what it needs at its first use, after the fork of a web server.
 """
 
 import math
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -179,7 +180,7 @@ def _options(task: Any) -> MessageOptions:
     """
     options: MessageOptions = {"priority": limits.PRIORITY_DEFAULT + task.priority}
     if task.run_after is not None:
-        left_ms = math.ceil(task.run_after.timestamp() * 1_000) - machine_ms()
+        left_ms = math.ceil((task.run_after.timestamp() - time.time()) * 1_000)
         if left_ms > 0:
             options["delay_ms"] = left_ms
     return options
