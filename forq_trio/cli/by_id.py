@@ -27,6 +27,12 @@ class ById(NamedTuple):
     options: tuple[Callable[[Any], Any], ...] = ()  # more options, as click decorates with them
 
 
+def _cancel(client: "ForqClient", queue: str, message_id: str, *, running: bool, reason: str) -> None:
+    if reason and not running:
+        raise click.UsageError("--reason needs --running")
+    client.cancel(queue, message_id, running=running, reason=reason)
+
+
 BY_ID = {
     "cancel": ById(
         "Remove messages before anybody receives them.",
@@ -37,7 +43,7 @@ BY_ID = {
         "The exit code is 1 if a message is in flight, and 5 if all that were refused do not exist. Of one that is "
         "gone it says how it ended, if that is stored.",
         "cancelled",
-        lambda client, queue, message_id, **options: client.cancel(queue, message_id, **options),
+        _cancel,
         (
             click.option("--running", is_flag=True, help="Also cancel messages that a consumer has."),
             click.option(

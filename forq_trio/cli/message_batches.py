@@ -113,7 +113,7 @@ def show(batch_id: str, as_json: bool, url: str) -> None:
     if as_json:
         print_json(found)
         return
-    for label, value in _lines_of(found):
+    for label, value in lines_of(found):
         echo(f"{label:<8} {value}")
 
 
@@ -170,7 +170,8 @@ def _percent(found: "MessageBatch") -> str:
     return f"{ended * 100 // found.members} %" if found.members else "-"
 
 
-def _lines_of(found: "MessageBatch") -> Iterator[tuple[str, str]]:
+def lines_of(found: "MessageBatch") -> Iterator[tuple[str, str]]:
+    """What is known of a batch, as labels and values."""
     ended = found.members - found.left
     filled = ended * _BAR_WIDTH // found.members if found.members else 0
     yield "batch", found.id
@@ -182,7 +183,10 @@ def _lines_of(found: "MessageBatch") -> Iterator[tuple[str, str]]:
     if found.on_dead_queue is not None:
         yield "on dead", _sent(found.on_dead_queue, found.on_dead_id)
     if found.refused is not None:
-        yield "refused", f"{found.refused}: it is sent again later"
+        yield (
+            "refused",
+            found.refused if found.outcome == "refused" else f"{found.refused}: it is sent again later",
+        )
     if found.outer is not None:
         yield "inside", found.outer
     by = f" by {found.made_by}" if found.made_by else ""

@@ -64,8 +64,8 @@ class Worker(BatchOpener, Router):
     are cancelled and their messages released. presence: whether the worker reports to the server, so that the admin UI
     and `workers` show it. outbox: an application's database, whose outbox the worker relays while it runs
     (docs/outbox.md). lifespan: a function below @asynccontextmanager that yields `job.state`; it is entered when the
-    source is open, and left when the last handler has ended. backend: the event loop of `run`; None for trio if it is
-    installed, else asyncio.
+    source is open, and left when the last handler has ended, with an exception if the worker was cancelled. backend:
+    the event loop of `run`; None for trio if it is installed, else asyncio.
     """
 
     _sender: Sender
@@ -295,8 +295,6 @@ class Worker(BatchOpener, Router):
             async for each in signals:
                 if self._stopping.is_set():
                     logger.warning("%s again: handlers are cancelled", each.name)
-                    for loop in self._loops:
-                        loop.abandon_threads()
                     scope.cancel()
                 else:
                     self._tell_of_drain(each)
@@ -422,11 +420,13 @@ class Worker(BatchOpener, Router):
         scope.cancel()
 
     async def _bound_drain(self, scope: anyio.CancelScope) -> None:
-        await self._stopping.wait()
-        await anyio.sleep(self._drain_seconds)
-        logger.warning("handlers still run after %g s: they are cancelled", self._drain_seconds)
-        for loop in self._loops:
-            loop.abandon_threads()
+        try:
+            await self._stopping.wait()
+            await anyio.sleep(self._drain_seconds)
+            logger.warning("handlers still run after %g s: they are cancelled", self._drain_seconds)
+        finally:  # the worker may be cancelled from outside, and threads do not see that
+            for loop in self._loops:
+                loop.abandon_threads()
         scope.cancel()
 
     async def _loop(

@@ -120,7 +120,11 @@ class HandlerCalls:
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes[scope] = run
             try:
-                results, error = await self._threads.run(call)
+                async with anyio.create_task_group() as tasks:
+                    if math.isfinite(run.timeout_at):
+                        tasks.start_soon(run.tell_of_timeout)
+                    results, error = await self._threads.run(call)
+                    tasks.cancel_scope.cancel()
             finally:
                 del self._thread_scopes[scope]
             if error is None:

@@ -41,7 +41,10 @@ class HeldLease:
         self.lost = False
         self.removed: str | None = None  # this and the next: see `Job`
         self.removal_reason: str | None = None
-        self.extended = True  # whether heartbeats extend it; False once it was shortened
+        self.extended = (
+            True  # whether heartbeats extend it; False once it was shortened, or its thread timed out
+        )
+        self.timed_out = False  # whether its handler, in a thread, has taken longer than its `timeout`
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible
         self.progress: tuple[float, str] | None = None  # what the handler said last: percent and text
@@ -131,7 +134,7 @@ class Job(Generic[StateT]):
     def last_attempt(self) -> bool:
         """Whether a failure now is final, with an error that `retry` has no policy for.
 
-        False if nothing bounds the attempts, or the settings cannot be read.
+        False if nothing bounds the attempts, as far as the worker knows: it may not be able to read the settings.
         """
         return self.attempt >= self.attempts.last
 
@@ -142,8 +145,12 @@ class Job(Generic[StateT]):
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the handler is cancelled, unless its lease is extended. Not below 0."""
-        return max(0.0, self.lease.ends_at - anyio.current_time())
+        """Seconds until the handler is cancelled: by its `timeout`, or when its lease ends, unless that is extended.
+
+        Not below 0. In a process of a pool it knows of no timeout.
+        """
+        ends_at = self.lease.ends_at if self.lease.run is None else self.lease.run.scope.deadline
+        return max(0.0, ends_at - anyio.current_time())
 
     @property
     def lost(self) -> bool:
@@ -169,13 +176,15 @@ class Job(Generic[StateT]):
         return self.lease.until
 
     def check(self) -> None:
-        """Raise LeaseLost if the lease was lost, or the worker stops and gives the message back. Thread-safe.
+        """Raise LeaseLost if the lease was lost, the `timeout` is over, or the worker stops. Thread-safe.
 
-        For handlers in threads, which cannot be cancelled.
+        For handlers in threads, which cannot be cancelled. A worker that stops gives the message back.
         """
         self.lease.checked = True
         if self.lost:
             raise LeaseLost(self.loss_in_words())
+        if self.lease.timed_out:
+            raise LeaseLost(f"the handler of {self.id} has taken longer than its timeout")
         if self.lease.stops:
             raise LeaseLost(f"the worker stops, and gives {self.id} back")
 
@@ -200,7 +209,7 @@ class Job(Generic[StateT]):
         Raises ValueError if that is later than the current end of the lease, LeaseLost if the lease was lost.
         """
         self.check()
-        seconds, left = ms_of(after) / 1_000, self.seconds_left
+        seconds, left = ms_of(after) / 1_000, max(0.0, self.lease.ends_at - anyio.current_time())
         if not 0 <= seconds < left + 0.001:  # a duration is rounded up
             raise ValueError(f"a deadline can only be earlier: 0 to {left:.3f} s, not {after!r}")
         if self.lease.shorten is not None:
@@ -268,6 +277,13 @@ class Run:
         if self._timeout is not None:
             self.timeout_at = anyio.current_time() + self._timeout
         self.refresh()
+
+    async def tell_of_timeout(self) -> None:
+        """When the time is over: tell the handler in its thread, and extend the leases no more, for it may hang."""
+        await anyio.sleep_until(self.timeout_at)
+        for job in self.jobs:
+            job.lease.timed_out = True
+            job.lease.extended = False
 
     def stop_timeout(self) -> None:
         """Let no time of the call pass until `start_timeout`: the handler cannot begin yet."""

@@ -36,9 +36,10 @@ class Opened:
     def call(self, function: Call) -> Any:
         """The result of an async function, which is called in the event loop. For other threads.
 
-        Raises RuntimeError in the event loop's own thread.
+        Raises RuntimeError in an event loop, also in another one than the worker's: it would be blocked.
         """
-        if threading.get_ident() == self._thread:
+        refuse_in_event_loop()
+        if threading.get_ident() == self._thread:  # no task, but a callback of its loop
             raise RuntimeError(IN_LOOP + SENDS)
         return self._run(function)
 

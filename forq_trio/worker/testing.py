@@ -132,15 +132,17 @@ class WatchedSource:
     ) -> list[Delivery]:
         """As the broker does; but a claim that waits looks again when it is told to."""
         found = await self.broker.receive(queue, wait_ms=0, **options)
-        while wait_ms and not found:
-            with anyio.CancelScope() as scope:
-                self._waits[queue] = scope
-                self._changed.set()
-                found = await self.broker.receive(queue, wait_ms=wait_ms, **options)
-            if not scope.cancelled_caught:
-                break
-            found = await self.broker.receive(queue, wait_ms=0, **options)
-        self._waits.pop(queue, None)
+        try:
+            while wait_ms and not found:
+                with anyio.CancelScope() as scope:
+                    self._waits[queue] = scope
+                    self._changed.set()
+                    found = await self.broker.receive(queue, wait_ms=wait_ms, **options)
+                if not scope.cancelled_caught:
+                    break
+                found = await self.broker.receive(queue, wait_ms=0, **options)
+        finally:
+            self._waits.pop(queue, None)
         self.received += bool(found)
         return found
 

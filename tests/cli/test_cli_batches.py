@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from forq_trio import AddressedMessage, ForqClient, NewMessage, NewMessageBatch
+from forq_trio.cli.message_batches import lines_of
 
 from .conftest import Forq
 
@@ -42,6 +44,13 @@ def test_one_is_shown_with_a_bar(connected: Forq, client: ForqClient, opened: st
     lines = connected("batch", "show", opened).out.splitlines()
     assert f"then     to {queue}-reports: {sent.id}" in lines
     assert "state    ended" in lines
+
+
+def test_what_its_queue_refuses_is_sent_again_unless_it_has_expired(client: ForqClient, opened: str):
+    found = client.batch(opened)
+    assert dict(lines_of(replace(found, refused="q.full")))["refused"] == "q.full: it is sent again later"
+    expired = replace(found, state="ended", outcome="refused", refused="q.full")
+    assert dict(lines_of(expired))["refused"] == "q.full"
 
 
 def test_they_are_closed_and_abandoned(connected: Forq, client: ForqClient, opened: str):

@@ -198,6 +198,14 @@ def test_cancel_of_messages_in_process(connected: Forq, client: ForqClient, queu
     assert (told.message_id, told.how, told.reason) == (received.id, "cancelled", "called off")
 
 
+def test_a_reason_that_nobody_is_told_is_refused(connected: Forq, client: ForqClient, queue: str):
+    waiting = client.produce(queue, "b")
+    outcome = connected("cancel", queue, waiting.id, "--reason", "called off")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--reason needs --running" in outcome.err
+    assert client.queue_stats(queue).ready == 1
+
+
 @pytest.mark.parametrize("name", BY_ID)
 def test_a_command_on_ids_says_what_is_refused(name: str, connected: Forq, queue: str):
     outcome = connected(name, queue, UNKNOWN, "nonsense", "--json")

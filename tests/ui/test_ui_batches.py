@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from forq_trio import AddressedMessage, NewMessage, NewMessageBatch
+from forq_trio.model import limits
 from forq_trio.model.access.types import Scope
 from forq_trio.model.message_batches.types import MessageBatch, MessageBatchOutcome
 from forq_trio.ui.pages.batches import row_of
@@ -63,6 +64,15 @@ def test_a_batch_has_a_bar_its_counts_and_what_it_sent(ui, visit):
     assert "No batch waits" in page
     assert "0 left · 4 done" in page
     assert f'href="/queue/reports/message/{sent}"' in page
+
+
+def test_the_headline_of_a_page_speaks_of_that_page_alone(ui, visit):
+    for number in range(limits.MESSAGE_BATCHES_PAGE_DEFAULT + 1):
+        ui.call(ui.broker.open_batch, NewMessageBatch(), batch_id=f"b{number:03}")
+        if number:
+            ui.call(ui.broker.close_batch, f"b{number:03}")
+    page = flat(visit().get("/batches").text)
+    assert "No batch on this page waits" in page
 
 
 def test_what_an_abandoned_batch_would_have_sent_is_not_sent(ui, visit):

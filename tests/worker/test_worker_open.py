@@ -359,6 +359,30 @@ def test_a_worker_that_is_open_in_another_event_loop_does_not_send(backend: str)
     anyio.run(main, backend=backend)
 
 
+@both
+def test_another_event_loop_is_not_blocked(backend: str) -> None:
+    """As the worker's own is not."""
+    app = Worker("memory:")
+
+    @app.on("q", keep_result="1h")
+    async def handle(content: str) -> str:
+        return content
+
+    async def main() -> None:
+        async with app.open():
+            sent = await handle.later("one")
+
+            async def blocked() -> None:
+                for call in (partial(handle.later_blocking, "two"), partial(handle.result_blocking, sent)):
+                    with pytest.raises(RuntimeError, match="would block the event loop that runs here"):
+                        call()
+
+            await anyio.to_thread.run_sync(partial(anyio.run, blocked, backend=backend))
+            assert await app.drain() == 1
+
+    anyio.run(main, backend=backend)
+
+
 def test_a_thread_whose_event_loop_has_closed_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its call came after the last pass of the loop, which tells nobody."""
     monkeypatch.setattr(opened, "LOOK_SECONDS", 0.01)

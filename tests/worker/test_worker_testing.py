@@ -103,6 +103,21 @@ def test_messages_that_come_around_the_worker_are_waited_for(backend: str) -> No
 
 
 @both
+def test_the_worker_may_run_more_than_once_in_a_test(backend: str) -> None:
+    seen: list[object] = []
+    app = an_application(seen)
+
+    async def main() -> None:
+        async with app.testing() as t:
+            for name in ("anna", "bela"):
+                async with app:
+                    await app.handlers["signups"].later(name)
+                    assert await t.drain() == 2
+
+    anyio.run(main, backend=backend)
+
+
+@both
 def test_the_lease_of_a_handler_that_runs_does_not_end_by_the_clock(backend: str) -> None:
     app = Worker()
     attempts = []

@@ -141,6 +141,111 @@ def test_a_thread_that_no_longer_checks_is_left_alone(backend: str, again: bool,
     assert "is left to its thread, until its lease ends" in caplog.text
 
 
+@both
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_worker_that_is_cancelled_waits_for_no_thread(backend: str, checks: bool, monkeypatch) -> None:
+    """Those that check end soon, and their messages are given back."""
+    monkeypatch.setattr(calls, "STOP_SECONDS", 60)
+    go_on, jobs = threading.Event(), []
+
+    async def main() -> None:
+        begun = anyio.Event()
+        async with open_broker("memory:") as broker:
+            app = Worker(broker)
+
+            @app.on("q")
+            def handle(content: str, job: Job) -> None:
+                jobs.append(job)
+                if checks:
+                    job.check()
+                anyio.from_thread.run_sync(begun.set)
+                while not go_on.wait(0.01):
+                    if checks:
+                        job.check()
+
+            await app.send("q", "x")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(app.serve)
+                await begun.wait()
+                saved = threading.Timer(30, go_on.set)
+                saved.start()
+                tasks.cancel_scope.cancel()
+            assert not go_on.is_set()
+            saved.cancel()
+            stats = await broker.queue_stats("q")
+            assert (stats.ready, stats.processing) == ((1, 0) if checks else (0, 1))
+
+    anyio.run(main, backend=backend)
+    go_on.set()
+
+
+@both
+def test_a_thread_that_checks_learns_that_its_time_is_over(backend: str) -> None:
+    told: list[str] = []
+
+    async def main() -> None:
+        async with open_broker("memory:") as broker:
+            app = Worker(broker)
+
+            @app.on("q", timeout=0.05, retry=[])
+            def handle(content: str, job: Job) -> None:
+                never = threading.Event()
+                try:
+                    for _ in range(3_000):
+                        never.wait(0.01)
+                        job.check()
+                except LeaseLost as error:
+                    told.append(str(error).replace(job.id, "ID"))
+                    raise
+
+            await app.send("q", "x")
+            await app.drain()
+            (dead,) = await broker.peek("q-dlq")
+            assert dead.last_error == "TimeoutError: the handler took longer than 0.05 s"
+
+    anyio.run(main, backend=backend)
+    assert told == ["the handler of ID has taken longer than its timeout"]
+
+
+async def test_the_lease_of_a_thread_whose_time_is_over_is_not_extended(autojump_clock) -> None:
+    """So another worker gets the message, if the thread never returns."""
+    begun, lost = trio.Event(), threading.Event()
+    jobs = []
+
+    def handle(content: str, job: Job) -> None:
+        jobs.append(job)
+        trio.from_thread.run_sync(begun.set)
+        assert lost.wait(60)
+
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+        app.on("q", timeout=50, lease=30)(handle)
+        await app.send("q", "x")
+        async with app:
+            await begun.wait()
+            with trio.move_on_after(1_000):
+                while not jobs[0].lost:  # noqa: ASYNC110  the simulated time has to go on
+                    await trio.sleep(1)
+            assert jobs[0].lost
+            lost.set()
+            while app.stats["q"].lost != 1:
+                await trio.lowlevel.checkpoint()
+
+
+async def test_what_is_left_for_a_handler_is_the_rest_of_its_time() -> None:
+    left = []
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("q", timeout=10, lease=60)
+        async def handle(content: str, job: Job) -> None:
+            left.append(job.seconds_left)
+
+        await app.send("q", "x")
+        await app.drain()
+    assert 0 < left[0] <= 10
+
+
 def test_under_asyncio_threads_are_used_again_and_end_with_the_worker() -> None:
     """They are our own there, and do what those of anyio do."""
     threads: set[threading.Thread] = set()

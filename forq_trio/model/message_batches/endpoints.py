@@ -28,8 +28,8 @@ OPEN_BATCH = Endpoint(
     tag=_TAG,
     summary="Open a batch",
     description="Choose an id that nobody else uses, such as a UUID. The same request again changes nothing, so it can "
-    "be repeated; with other members it is refused with 409 `conflict.batch_exists`. A batch inside of another one "
-    "names it as `outer`.",
+    "be repeated. If that id was opened in another way, or by another token, it is refused with 409 "
+    "`conflict.batch_exists`. A batch inside of another one names it as `outer`.",
     body=NewMessageBatch,
     answers=(Answer(200, "The batch.", MessageBatch),),
     errors=(
@@ -84,7 +84,8 @@ ABANDON_BATCH = Endpoint(
     name="abandonBatch",
     tag=_TAG,
     summary="End a batch without its message",
-    description="Its members stay in their queues. One that has ended stays as it is.",
+    description="Its members stay in their queues. "
+    "One that has ended gives up what it could not send yet, and else stays as it is.",
     takes_nothing=True,
     answers=(Answer(200, "The batch.", MessageBatch),),
     errors=(errors.MessageBatchNotFound, *WRITE_ERRORS),
@@ -96,7 +97,8 @@ SHOW_BATCH = Endpoint(
     name="showBatch",
     tag=_TAG,
     summary="How far a batch is",
-    description="One that has ended is remembered for a day, but of all batches only the latest 20,000.",
+    description="One that has ended is remembered for a day. Once there are 20,000 batches, a new one takes the "
+    "place of the one that ended first.",
     answers=(Answer(200, "The batch.", MessageBatch),),
     errors=(errors.MessageBatchNotFound, *READ_ERRORS),
 )

@@ -88,7 +88,7 @@ class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     needs: Needs
     left: Count  # members that have not ended
     done: Count  # members that were acknowledged
-    removed: Count  # members that were removed without: discarded, expired, deleted, cancelled
+    removed: Count  # members that ended in another way: discarded, deleted, cancelled
     dead: Count  # members that are dead letters, or failed for good
     then_queue: str | None  # where `then` goes to; null without one
     then_id: Uuid | None  # the id of its message, once it is sent

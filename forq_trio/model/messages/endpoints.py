@@ -210,7 +210,7 @@ ACK_MESSAGES = Endpoint(
     description="A receipt is opaque, has the form of a UUID, and names one delivery of a message; the next delivery "
     "makes it void. One that is refused does not affect the others: its `code` is `not_found.message` if "
     "it is not current, or `bad_request.receipt.invalid` if it is no receipt.\n\n"
-    "`result` is kept with each of these messages, also while the history is off, for `GET …/result` "
+    "`result` is stored with each of these messages, also while the history is off, for `GET …/result` "
     "(docs/results.md).",
     body=AckRequest,
     answers=_SETTLED,

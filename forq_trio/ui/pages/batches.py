@@ -111,19 +111,20 @@ async def listed(site: Site, viewer: Viewer, before: int | None) -> ListedBatche
     return ListedBatches([row_of(each) for each in seen], page.next)
 
 
-def headline(found: ListedBatches) -> str:
-    """The answer in words."""
+def headline(found: ListedBatches, before: int | None) -> str:
+    """The answer in words. before: where the page begins; None for the first."""
     going = sum(row.batch.ended_at is None for row in found.rows)
+    here = "" if found.next is None and before is None else " on this page"
     if not found.rows:
-        return "No batch"
+        return f"No batch{here}"
     if not going:
-        return "No batch waits"
-    return f"{format.plural(going, 'batch', 'batches')} {'waits' if going == 1 else 'wait'} for members"
+        return f"No batch{here} waits"
+    return f"{format.plural(going, 'batch', 'batches')}{here} {'waits' if going == 1 else 'wait'} for members"
 
 
 async def _context(site: Site, viewer: Viewer, before: int | None) -> dict[str, Any]:
     found = await listed(site, viewer, before)
-    return {"found": found, "headline": headline(found), "now_ms": site.clock.now_ms()}
+    return {"found": found, "headline": headline(found, before), "now_ms": site.clock.now_ms()}
 
 
 def batches_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
