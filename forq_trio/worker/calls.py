@@ -3,8 +3,8 @@
 import inspect
 import logging
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -14,6 +14,8 @@ from forq_trio.worker.threads import HandlerThreads
 
 if TYPE_CHECKING:
     from forq_trio.worker.processes import ProcessPool
+
+R = TypeVar("R")
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -120,11 +122,7 @@ class HandlerCalls:
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes[scope] = run
             try:
-                async with anyio.create_task_group() as tasks:
-                    if math.isfinite(run.timeout_at):
-                        tasks.start_soon(run.tell_of_timeout)
-                    results, error = await self._threads.run(call)
-                    tasks.cancel_scope.cancel()
+                results, error = await self._run_in_time(run, call)
             finally:
                 del self._thread_scopes[scope]
             if error is None:
@@ -137,3 +135,13 @@ class HandlerCalls:
             logger.error("%s: %s is left to its thread, until its lease ends", self._handler.queue, job.id)
             job.lease.lost = True
         return []
+
+    async def _run_in_time(self, run: Run, call: Callable[[], R]) -> R:
+        """The result of a call in a thread, which is told when its time is over."""
+        if math.isinf(run.timeout_at):
+            return await self._threads.run(call)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run.tell_of_timeout)
+            result = await self._threads.run(call)
+            tasks.cancel_scope.cancel()
+        return result
