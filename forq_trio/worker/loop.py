@@ -281,8 +281,9 @@ class QueueLoop:
         """The jobs whose contents fit, with their payloads. The others have failed, or were lost before."""
         readable: list[Job] = []
         payloads: list[Any] = []
+        now = anyio.current_time()
         for job in jobs:
-            if job.lost:  # while it waited for its turn
+            if job.lost or now >= job.lease.ends_at:  # while it waited for its slot
                 self._note_lost(job)
                 self._end([job])
                 continue

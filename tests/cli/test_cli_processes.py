@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import SECRET, environment, real_server
 
 pytestmark = pytest.mark.process
+
+AWAY = r"(forq: .+; trying again for 30 s\nforq: the server answers again)?"
+"""What is said of a server that is away for longer than a moment."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -71,7 +75,9 @@ def test_following_outlives_a_restart_of_the_server(tmp_path: Path, monkeypatch:
                 client.produce("orders", "after")
                 assert next_line(follower) == "after\n"
                 follower.send_signal(signal.SIGINT)
-                assert end(follower) == (130, "")
+                code, said = end(follower)
+                assert code == 130
+                assert re.fullmatch(AWAY, said)
                 second.process.send_signal(signal.SIGINT)
                 assert second.process.wait(WAIT_SECONDS_MAX) == 0
 

@@ -59,8 +59,8 @@ def check_result(result: AckResult, receipts: int) -> AckResult:
     """Return a result that so many receipts share. Raises OutOfRange, InvalidContent, or TypeError for another type."""
     if not isinstance(result, AckResult):
         raise TypeError(f"a result is an AckResult, not {type(result).__name__}")
+    check_range("keep_ms", result.keep_ms, 1, limits.RESULT_STORED_MS_MAX)
     size = len(encode("result", result.content, "result"))
     check_range("bytes of the result", size, 0, limits.RESULT_BYTES_MAX, "result")
-    check_range("keep_ms", result.keep_ms, 1, limits.RESULT_STORED_MS_MAX)
     check_range("bytes of the results", size * receipts, 0, limits.RESULTS_BYTES_MAX, "result")
     return result

@@ -32,22 +32,25 @@ ATTEMPTS_MAX = 1_000
 
 
 class Books:
-    """What the handlers said, in the order in which it was read: running handlers by message and worker."""
+    """What the handlers said, in the order in which it was read: running handlers by message and worker.
+
+    What different workers said may be read in another order than it was said in, so each line has its time.
+    """
 
     def __init__(self) -> None:
         self.running: dict[tuple[int, str], int] = {}
         self.done: defaultdict[str, int] = defaultdict(int)
-        self.attempts: dict[str, int] = {}
+        self.begun: dict[str, list[tuple[int, int]]] = defaultdict(list)  # times and attempts by message
         self.changed = threading.Condition()
         self.violations: list[str] = []
 
     def note(self, worker: int, line: str) -> None:
         """A handler of a worker began, failed or is done."""
-        what, content, text = line.split()
-        attempt = int(text)
+        what, content, *numbers = line.split()
+        attempt, at = (int(each) for each in numbers)
         with self.changed:
             if what == "begun":
-                self._begin(worker, content, attempt)
+                self._begin(worker, content, attempt, at)
             else:
                 self.running.pop((worker, content), None)
             if what == "done":
@@ -67,15 +70,17 @@ class Books:
 
     def check(self, sent: set[str]) -> None:
         """All that was sent was handled; nothing is left running. Raises AssertionError for whatever was noted."""
+        for content, begun in self.begun.items():
+            attempts = [attempt for _, attempt in sorted(begun)]
+            # The same number may come again: what a lease's end interrupts is given back uncounted.
+            if attempts != sorted(attempts):
+                self.violations.append(f"{content} came as attempts {attempts}")
         assert self.violations == []
         assert self.running == {}
         assert sent - self.done.keys() == set()
 
-    def _begin(self, worker: int, content: str, attempt: int) -> None:
-        # The same number may come again: what a lease's end interrupts is given back uncounted.
-        if attempt < self.attempts.get(content, 0):
-            self.violations.append(f"{content} came again as attempt {attempt}")
-        self.attempts[content] = attempt
+    def _begin(self, worker: int, content: str, attempt: int, at: int) -> None:
+        self.begun[content].append((at, attempt))
         self.running[worker, content] = attempt
         busy = sum(each == worker for each, _ in self.running)
         if busy > working.SLOTS:
@@ -163,10 +168,10 @@ def test_killed_for_long_every_message_is_handled(place, rng) -> None:
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        ([f"begun {number} 1" for number in range(working.SLOTS + 1)], "in process"),
-        (["begun a 2", "done a 2", "begun a 1"], "came again"),
-        (["begun a 1", "failed a 1"], "{'a'}"),
-        (["begun b 1"], "'b'"),
+        ([f"begun {number} 1 {number}" for number in range(working.SLOTS + 1)], "in process"),
+        (["begun a 2 10", "done a 2 11", "begun a 1 12"], r"a came as attempts \[2, 1\]"),
+        (["begun a 1 10", "failed a 1 11"], "{'a'}"),
+        (["begun b 1 10"], "'b'"),
     ],
 )
 def test_the_books_notice_what_is_wrong(lines, found) -> None:
@@ -175,3 +180,10 @@ def test_the_books_notice_what_is_wrong(lines, found) -> None:
         books.note(0, line)
     with pytest.raises(AssertionError, match=found):
         books.check({"a"} if lines[0].startswith("begun a") else set())
+
+
+def test_lines_of_two_workers_may_be_read_late() -> None:
+    books = Books()
+    for worker, line in ((1, "begun a 2 12"), (1, "done a 2 13"), (0, "begun a 1 10"), (0, "failed a 1 11")):
+        books.note(worker, line)
+    books.check({"a"})

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import time
 
 import anyio
 
@@ -14,8 +15,8 @@ LEASE_SECONDS = 1.0
 
 
 def say(what: str, content: str, job: Job) -> None:
-    """A whole line in one write, of which a kill leaves nothing or all."""
-    os.write(1, f"{what} {content} {job.attempt}\n".encode())
+    """A whole line in one write, of which a kill leaves nothing or all. Its time is on a clock of all processes."""
+    os.write(1, f"{what} {content} {job.attempt} {time.monotonic_ns()}\n".encode())
 
 
 def worker(url: str) -> Worker:

@@ -42,6 +42,12 @@ Sends = Callable[[random.Random], list[Command]]
 
 
 @pytest.fixture
+def empty_tables(database) -> str:
+    """In a database of its own: other tests leave indexes of any size, and the planner chooses by that."""
+    return database
+
+
+@pytest.fixture
 def engine(open_one, monkeypatch) -> PostgresEngine:
     monkeypatch.setitem(dialect.SQL, "blocks", BLOCKS)
     monkeypatch.setattr(module, "BATCHES_STORED", 8)
