@@ -235,7 +235,7 @@ class ForqClient(
 
         running: also one that a consumer has. Its receipt is void then, and the handler of a worker is cancelled at
         once; what that has done until then stays done. reason, with `running` only: what the handler's job says then
-        (`removal_reason`), and the last error in the history; at most 1,024 characters.
+        (`removal_reason`), and the last error of the message; at most 1,024 characters.
 
         Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
         InvalidQueueName, MalformedMessageId, OutOfRange; MessageNotFound for one that does not exist; MessageInFlight,

@@ -20,7 +20,7 @@ class JobFailed(Exception):
     Of an end before the wait that is not stored nothing is known: see `ResultGone`, and docs/results.md.
 
     state: how it ended, as in `MessageResult`. last_error: why it was discarded or cancelled, or why its last attempt
-    failed, with the history off as of when the wait began; None if there is no such reason.
+    failed, as of when the wait began where ends are not stored; None if there is no such reason.
     """
 
     def __init__(self, message_id: str, state: str, last_error: str | None) -> None:

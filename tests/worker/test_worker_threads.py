@@ -207,10 +207,17 @@ def test_a_thread_that_checks_learns_that_its_time_is_over(backend: str) -> None
     assert told == ["the handler of ID has taken longer than its timeout"]
 
 
-async def test_the_lease_of_a_thread_whose_time_is_over_is_not_extended(autojump_clock) -> None:
+async def test_the_lease_of_a_thread_whose_time_is_over_is_not_extended(autojump_clock, monkeypatch) -> None:
     """So another worker gets the message, if the thread never returns."""
-    begun, lost = trio.Event(), threading.Event()
+    begun, noticed, lost = trio.Event(), trio.Event(), threading.Event()
     jobs = []
+    lose = Job.lose
+
+    def note(job: Job) -> None:
+        lose(job)
+        noticed.set()
+
+    monkeypatch.setattr(Job, "lose", note)
 
     def handle(content: str, job: Job) -> None:
         jobs.append(job)
@@ -224,8 +231,7 @@ async def test_the_lease_of_a_thread_whose_time_is_over_is_not_extended(autojump
         async with app:
             await begun.wait()
             with trio.move_on_after(1_000):
-                while not jobs[0].lost:  # noqa: ASYNC110  the simulated time has to go on
-                    await trio.sleep(1)
+                await noticed.wait()
             assert jobs[0].lost
             lost.set()
             while app.stats["q"].lost != 1:
