@@ -52,7 +52,9 @@ class HandlerProcess:
         """Start it. Its first answer is for `refusal`."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._importing = threading.Lock()  # the thread of a cancelled call may still wait, too
+        # Of who reads the pipe, as the thread of a cancelled call may still do, and of who closes it: its number may be
+        # that of another file then.
+        self._using = threading.RLock()
         self._first_answer: bytes | None = None
         end, self._life = context.Pipe(duplex=False)  # the process lives as long as somebody has the second
         function = handler.function
@@ -83,7 +85,7 @@ class HandlerProcess:
 
         tell: called if that takes long.
         """
-        with self._importing:
+        with self._using:
             if self._first_answer is None:
                 with suppress(OSError):  # it has ended, as `_receive` will see
                     if not self._pipe.poll(TELL_SECONDS):
@@ -100,16 +102,17 @@ class HandlerProcess:
 
     def _receive(self) -> bytes:
         """The next answer. Raises ProcessLost, with the signal or the exit code."""
-        try:
-            while not self._pipe.poll(LOOK_SECONDS):
-                if not self.is_alive:
-                    break
-            else:
-                return self._pipe.recv_bytes()
-        except (EOFError, OSError):
-            pass
-        self._process.join(LOOK_SECONDS)
-        self.close()  # it may have closed the pipe, and live
+        with self._using:
+            try:
+                while not self._pipe.poll(LOOK_SECONDS):
+                    if not self.is_alive:
+                        break
+                else:
+                    return self._pipe.recv_bytes()
+            except (EOFError, OSError):
+                pass
+            self._process.join(LOOK_SECONDS)
+            self.close()  # it may have closed the pipe, and live
         code = self._process.exitcode or 0
         ended = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         raise ProcessLost(f"the handler's process {ended}")
@@ -125,9 +128,10 @@ class HandlerProcess:
     def close(self) -> None:
         """End it, and wait for that."""
         self.kill()
-        self._process.join()
-        self._pipe.close()
-        self._life.close()
+        with self._using:
+            self._process.join()
+            self._pipe.close()
+            self._life.close()
 
 
 class ProcessPool:

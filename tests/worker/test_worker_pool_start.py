@@ -3,10 +3,12 @@
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import anyio
 import anyio.to_thread
@@ -15,7 +17,7 @@ import trio
 
 from forq_trio.worker import CallNext, Handler, Job, Worker, WorkerSetupError
 from forq_trio.worker.jobs import Run
-from forq_trio.worker.processes import ProcessLost, ProcessPool
+from forq_trio.worker.processes import HandlerProcess, ProcessLost, ProcessPool
 from forq_trio.worker.program_end import ProgramEnds
 from support.processes import WAIT_SECONDS_MAX
 from worker.held_import import PIPE, number
@@ -110,6 +112,42 @@ def test_a_worker_that_stops_waits_for_no_import(backend: str, pipe: Path) -> No
     held = anyio.run(main, backend=backend)
     with pytest.raises(BrokenPipeError), held:
         held.write("nobody reads it: the process has ended")
+
+
+def test_a_pipe_that_a_thread_still_reads_is_not_closed(pipe: Path) -> None:
+    """Its number could be another file's by then."""
+    _, heavy = an_application()
+    process = HandlerProcess(heavy)
+    reads, go_on, closed = threading.Event(), threading.Event(), []
+
+    class Held:
+        def __init__(self, whole: Any) -> None:
+            self.whole = whole
+
+        def poll(self, seconds: float) -> bool:
+            reads.set()
+            go_on.wait(WAIT_SECONDS_MAX)
+            return self.whole.poll(seconds)
+
+        def recv_bytes(self) -> bytes:
+            return self.whole.recv_bytes()
+
+        def close(self) -> None:
+            closed.append(go_on.is_set())
+            self.whole.close()
+
+    process._pipe = Held(process._pipe)
+    with ThreadPoolExecutor(2) as threads:
+        refusal = threads.submit(process.refusal, lambda: None)
+        assert reads.wait(WAIT_SECONDS_MAX)
+        closing = threads.submit(process.close)
+        with pytest.raises(TimeoutError):
+            closing.result(0.5)
+        go_on.set()
+        closing.result(WAIT_SECONDS_MAX)
+        with pytest.raises(ProcessLost):
+            refusal.result(WAIT_SECONDS_MAX)
+    assert all(closed)
 
 
 @pytest.mark.parametrize("begun", ["by the start", "by a message"])
