@@ -41,9 +41,7 @@ class HeldLease:
         self.lost = False
         self.removed: str | None = None  # this and the next: see `Job`
         self.removal_reason: str | None = None
-        self.extended = (
-            True  # whether heartbeats extend it; False once it was shortened, or its thread timed out
-        )
+        self.extended = True  # whether heartbeats do so; False once it was shortened, or its thread timed out
         self.timed_out = False  # whether its handler, in a thread, has taken longer than its `timeout`
         self.run: Run | None = None  # the call of the handler, while there is one
         self.shorten = shorten  # asks the queue to end it; None if that is not possible

@@ -114,10 +114,9 @@ class JobLeases:
 
     async def _extend_due(self) -> None:
         soon = anyio.current_time() + self.lease_ms / 30_000
+        for receipt in [each for each in self._due if not self.jobs[each].lease.extended]:
+            del self._due[receipt]  # its thread has timed out
         due = [self.jobs[receipt] for receipt, at in self._due.items() if at <= soon]
-        for job in due:
-            if not job.lease.extended:  # its thread has timed out meanwhile
-                del self._due[job.receipt]
         for start in range(0, len(due), limits.RECEIPTS_BATCH_MAX):
             part = due[start : start + limits.RECEIPTS_BATCH_MAX]
             again_at = anyio.current_time() + self.lease_ms / 3_000
