@@ -104,8 +104,7 @@ def test_messages_that_come_around_the_worker_are_waited_for(backend: str) -> No
 
 @both
 def test_the_worker_may_run_more_than_once_in_a_test(backend: str) -> None:
-    seen: list[object] = []
-    app = an_application(seen)
+    app = an_application([])
 
     async def main() -> None:
         async with app.testing() as t:
