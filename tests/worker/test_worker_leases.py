@@ -3,6 +3,7 @@
 import pytest
 import trio
 
+from forq_trio import NewMessage
 from forq_trio.worker import Job, LeaseLost, Worker
 from support.actors import all_idle
 
@@ -280,3 +281,19 @@ async def test_leases_are_extended_beside_a_job_that_is_lost_and_goes_on(face, n
     while app.stats["q"].handled != 1:
         await trio.lowlevel.checkpoint()
     app.stop()
+
+
+async def test_a_message_whose_lease_ended_while_it_waited_for_its_slot_is_not_begun(face) -> None:
+    """The call before it never let the loop run, so nothing has marked the lease as lost yet."""
+    app, begun = Worker(face.methods), []
+
+    @app.on("q", lease=30, concurrency=2)
+    async def handle(content: str) -> None:
+        begun.append(content)
+        trio.lowlevel.current_clock().jump(31)
+        app.stop()
+
+    await face.methods.produce_many("q", [NewMessage("first"), NewMessage("second")])
+    await app.serve()
+    assert begun == ["first"]
+    assert app.stats["q"].lost == 1
