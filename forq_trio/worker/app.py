@@ -84,8 +84,8 @@ class Worker(BatchOpener, Router):
         lifespan: Lifespan | None = None,
         backend: Literal["trio", "asyncio"] | None = None,
     ) -> None:
-        if not drain_seconds >= 0:
-            raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
+        if not isinstance(drain_seconds, (int, float)) or not drain_seconds >= 0:
+            raise ValueError(f"drain_seconds: a number of seconds from 0, not {drain_seconds!r}")
         if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
             raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
         if source is not None and not isinstance(source, str):

@@ -29,8 +29,10 @@ class FlaskWorker(Worker):
         """Take FORQ_URL and FORQ_AUTH_SECRET from the application's configuration, else as `Worker` does.
 
         Opens nothing. The latest application counts: a factory may make several. Raises RuntimeError if the Worker is
-        open.
+        open, and TypeError for anything else than an application.
         """
+        if not isinstance(app, Flask):
+            raise TypeError(f"an application of Flask, whose configuration has FORQ_URL, not {app!r}")
         self._source.give(app.config.get("FORQ_URL"), app.config.get("FORQ_AUTH_SECRET"))
         self._app = app
         app.extensions["forq"] = self

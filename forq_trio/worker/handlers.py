@@ -338,7 +338,8 @@ class Handler(Generic[PayloadT, P, R]):
         if not isinstance(types, tuple) or not all(
             isinstance(each, type) and issubclass(each, Exception) for each in types
         ):
-            raise self.refuse(f"{name}: exception types, not {types!r}")
+            found = types[0] if isinstance(types, tuple) and len(types) == 1 else types
+            raise self.refuse(f"{name}: an exception type or a tuple of them, not {found!r}")
 
     def _parameters(self) -> tuple[Payload, bool]:
         """The payload by the annotation of the first parameter, and whether the second one is for the Job."""
@@ -354,6 +355,11 @@ class Handler(Generic[PayloadT, P, R]):
         if not positional or wanted != positional[: min(2, len(wanted))]:
             raise self.refuse("a handler takes a payload, and a Job if it wants one")
         first = positional[0]
+        if len(wanted) == 2 and not _may_be_job(wanted[1]):
+            raise self.refuse(
+                f"the second parameter gets the Job, and {wanted[1].name!r} is none: several values are one payload, "
+                "a dataclass for example"
+            )
         annotation = self._annotation(first)
         if self.options.batch is not None:
             inner = typing.get_args(annotation)
@@ -448,9 +454,13 @@ def _any_number(parameter: inspect.Parameter) -> bool:
 
 def _is_for_job(parameter: inspect.Parameter) -> bool:
     """Whether a second parameter is for the Job: not if it has a default and another type."""
-    if parameter.empty in (parameter.default, parameter.annotation):
-        return True
-    return re.search(r"\bJob\b", str(parameter.annotation)) is not None
+    return parameter.default is parameter.empty or _may_be_job(parameter)
+
+
+def _may_be_job(parameter: inspect.Parameter) -> bool:
+    """Whether the annotation of a parameter allows the Job, or a list of them."""
+    given = parameter.annotation
+    return given in (parameter.empty, Any, object) or re.search(r"\bJob\b|^(Any|object)$", str(given)) is not None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -14,6 +14,7 @@ from forq_trio.model.durations import Duration
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import (
     ATTRIBUTES_MAX,
+    MESSAGE_BATCH_DEPTH_MAX,
     MESSAGE_BATCH_EXPIRES_MS_DEFAULT,
     PRODUCE_BATCH_BYTES_MAX,
     PRODUCE_BATCH_MAX,
@@ -39,6 +40,8 @@ _SETTLE_SECONDS_MAX = 5.0
 _UNSETTLED = "a batch of messages could not be closed or abandoned"
 _ATTRIBUTES_MAX = ATTRIBUTES_MAX - len(OWN_ATTRIBUTES)
 """Of a message of a batch, with those that the program adds to each: the server adds its own."""
+_STEPS_MAX = MESSAGE_BATCH_DEPTH_MAX + 1
+"""Of a chain, which has a batch for each step but one."""
 _REQUEST_BYTES_MAX = PRODUCE_BATCH_BYTES_MAX // 4
 """Of a request that adds members; their JSON may be longer than they are."""
 
@@ -304,8 +307,11 @@ async def _send_chain(sender: MessageSender, steps: Sequence[Step[Any]], *, expi
     All but the innermost are closed before the first step is sent: each has the one inside of it as a member. So once a
     step can be handled, the chain needs one more request to go on.
     """
-    if len(steps) < 2:
-        raise ValueError("a chain has at least two steps")
+    if not 2 <= len(steps) <= _STEPS_MAX:
+        raise ValueError(f"a chain has 2 to {_STEPS_MAX} steps, not {len(steps)}")
+    for step in steps:
+        if not isinstance(step, tuple) or len(step) != 2:
+            raise TypeError(f"a step is a pair, (handler, payload), not {step!r}")
     methods = _methods(sender)
     first, *others = steps
     opened: list[BatchSender] = []

@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
-from forq_trio.model.durations import Duration, ms_of
+from forq_trio.model.durations import Duration
 from forq_trio.model.results.types import AckResult
+from forq_trio.worker.send_options import duration_ms
 
 FRAMES_MAX = 20
 FRAME_LENGTH_MAX = 200
@@ -56,7 +57,7 @@ class Retry(Outcome):
     """
 
     def __init__(self, delay: Duration | None = None, reason: object = None) -> None:
-        if delay is not None and not 0 <= ms_of(delay) <= limits.NACK_DELAY_MS_MAX:
+        if delay is not None and not 0 <= duration_ms("delay", delay) <= limits.NACK_DELAY_MS_MAX:
             raise ValueError(f"delay: 0 to {limits.NACK_DELAY_MS_MAX // 1_000} seconds, not {delay!r}")
         super().__init__(reason)
         self.delay = delay

@@ -36,17 +36,26 @@ class SendOptions(MemberOptions, total=False):
 
 
 _DURATIONS = ("delay", "ttl", "deduplication_window", "max_wait")
+_ONLY_WITH_KEY = ("kind", "mode", "max_wait")
+_ONLY_WITHOUT_KEY = ("deduplication_id", "deduplication_window")
 
 
 def options_of_source(options: Mapping[str, object]) -> dict[str, Any]:
     """The options as a broker and a client take them, who have durations in milliseconds.
 
-    Raises TypeError and ValueError, which name the option, for what is no duration.
+    Raises TypeError and ValueError, which name the option, for what is no duration, for one that is given in both ways,
+    and for one that does not go with a key, or only with one.
     """
     found = dict(options)
+    keyed = found.get("key") is not None
+    for name in _ONLY_WITHOUT_KEY if keyed else _ONLY_WITH_KEY:
+        if found.pop(name, None) is not None:
+            raise TypeError(f"{name}: only {'without' if keyed else 'with'} a key")
     for name in _DURATIONS:
         given: Any = found.pop(name, None)
         if given is not None:
+            if f"{name}_ms" in found:
+                raise TypeError(f"{name} and {name}_ms are one option: give one of them")
             found[f"{name}_ms"] = duration_ms(name, given)
     return found
 

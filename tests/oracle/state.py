@@ -222,9 +222,7 @@ class FinishedLog:
 
     @property
     def results(self) -> int:
-        """How many messages there are for their results alone, at most, while the history is off."""
-        if self.last - self.gone <= limits.RESULTS_STORED_MAX:
-            return self.last - self.gone  # of those, none is too many
+        """How many messages there are for their results alone, while the history is off."""
         others = [each.history_id for each in self.messages.values() if each.kept_until is None]
         return self.last - max([self.gone, *others])
 

@@ -169,7 +169,7 @@ def test_a_chain_has_a_bound_and_leaves_nothing_if_it_is_refused() -> None:
 
     async def main() -> None:
         async with app.testing() as t:
-            with pytest.raises(ValueError, match="at least two steps"):
+            with pytest.raises(ValueError, match="2 to 9 steps, not 1"):
                 await app.chain(("pages", 1))  # type: ignore[call-arg]
             with pytest.raises(MessageBatchTooDeep):
                 await app.chain(*[("pages", number) for number in range(10)])

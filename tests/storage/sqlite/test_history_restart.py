@@ -89,6 +89,18 @@ def finish(engine, result, *, now=T0):
     return sent.id
 
 
+@pytest.mark.parametrize("old", [1, 9, 10, 11])
+def test_the_history_of_another_time_takes_no_place_of_results(reopened, monkeypatch, old):
+    """Where it had fewer messages than there may be results, it counted as results."""
+    monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 10)
+    with reopened() as engine:
+        delete(engine, *map(str, range(old)))
+    with reopened(history=False) as engine:
+        stored = [finish(engine, str(number)) for number in range(12)]
+        assert [result_of(engine, each) for each in stored] == [*map(str, range(10)), None, None]
+        assert told(engine)[1] == (1, old + 10)
+
+
 def test_results_do_not_remove_the_history_of_another_time(reopened, monkeypatch):
     """Each result removed 200 messages of it, however long they were to stay."""
     monkeypatch.setattr(limits, "RESULTS_STORED_MAX", 3)

@@ -54,7 +54,7 @@ def _keep(
     outcome, reason = outcome_of(change, event_reason)
     tx.endings.note(messages, outcome)
     if not tx.history.log.enabled:
-        too_many = tx.history.results(tx.query) + len(messages) - limits.RESULTS_STORED_MAX
+        too_many = tx.history.results(tx.query, len(messages)) - limits.RESULTS_STORED_MAX
         if too_many > 0 and not oldest_is_result(tx):
             messages = messages[: max(0, len(messages) - too_many)]
     whole = [replace(each, bytes=each.bytes + len(given[each.seq].result.encode())) for each in messages]

@@ -79,16 +79,20 @@ class HistoryLog(Part):
         counts = HistoryCounts(kept.messages - 1, kept.bytes - size)
         self._changed[queue] = QueueHistory(number, total, counts) if kept.messages > 1 else None
 
-    def results(self, query: Query) -> int:
-        """How many finished messages there are for their results alone, at most. Only while the history is off."""
-        if self.log.last - self.log.first < limits.RESULTS_STORED_MAX:
-            return self.log.last - self.log.first + 1  # of those, none is too many
+    def results(self, query: Query, added: int = 0) -> int:
+        """How many finished messages there are for their results alone, with so many more. Only while the history is off.
+
+        It is the number of all that are stored, where that is not too many.
+        """
+        stored = self.log.last - self.log.first + 1
+        if stored + added <= limits.RESULTS_STORED_MAX:
+            return stored + added
         if self._newest_without_result is None:
             # There are not many more of them than may be: of two such ranges one is enough.
             after = max(self.log.first - 1, self.log.last - 2 * limits.RESULTS_STORED_MAX)
             found = query("newest_without_result", after)
             self._newest_without_result = found[0][0] if found else 0
-        return self.log.last - max(self._newest_without_result, self.log.first - 1)
+        return self.log.last - max(self._newest_without_result, self.log.first - 1) + added
 
     def _of(self, queue: str) -> QueueHistory | None:
         return self._changed[queue] if queue in self._changed else self.committed.get(queue)
