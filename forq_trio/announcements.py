@@ -22,7 +22,7 @@ class Announcements:
 
     def announce(self, result: BatchResult, snapshot: Snapshot) -> None:
         """Wake the tasks that wait for changes of this batch, or of other processes before it. snapshot: after it."""
-        everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
+        everywhere: list[BatchResult | Elsewhere] = [*result.elsewhere, result]  # the latest news comes last
         for done in everywhere:
             self.ready.notify(done.woken)
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())

@@ -83,3 +83,13 @@ def test_of_very_many_queues_the_oldest_are_not_told_apart(monkeypatch: pytest.M
 
 def test_a_batch_comes_after_the_one_before_whatever_its_clock_says() -> None:
     assert [latest().next_position(now) for now in (20, 15, 3)] == [20, 16, 16]
+
+
+def test_the_queue_of_one_that_was_pushed_out_at_once_is_woken_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have withdrawn more between two batches of this process than it can name."""
+    monkeypatch.setattr(limits, "WITHDRAWALS_KEPT_MAX", 2)
+    many = [[Withdrawal(20 + number, "many", "x", "cancelled")] for number in range(9)]
+    found = latest([[Withdrawal(15, "few", "a", "cancelled")], *many])
+    assert found.dropped == 0
+    assert found.queues_after(14) == {"few", "many"}
+    assert found.queues_after(15) == {"many"}

@@ -107,8 +107,9 @@ class Withdrawals(Struct, frozen=True):
         return list(takewhile(lambda each: each.position > position, reversed(self.entries)))
 
     def queues_after(self, position: int) -> set[str]:
-        """The queues of those after a position."""
-        return {each.queue for each in self.after(position)}
+        """The queues of those after a position, also of those that are no longer named."""
+        named = {each.queue for each in self.after(position)}
+        return named | {queue for queue, dropped_at in self.dropped_in.items() if dropped_at > position}
 
     def answer(self, queues: Collection[str], after: int, began_at: int) -> WithdrawnMessages:
         """What somebody is told who has messages of these queues.
