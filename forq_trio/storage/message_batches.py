@@ -22,7 +22,6 @@
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -95,7 +94,7 @@ class StoredMessageBatch(Struct, frozen=True, gc=False):
     id: str
     made_by: str | None  # the name of an access token; None for the server's secret
     made_at: int
-    size: int  # see `size_of`
+    size: int  # `stored_bytes` of `new`
     new: NewMessageBatch
     progress: MessageBatchProgress = MessageBatchProgress()
 
@@ -153,11 +152,6 @@ class BatchTotals(NamedTuple):
 
     def plus(self, number: int, size: int) -> "BatchTotals":
         return BatchTotals(self.number + number, self.size + size)
-
-
-def size_of(new: NewMessageBatch) -> int:
-    """The bytes of what a batch sends, as they are stored."""
-    return sum(len(msgspec.json.encode(each)) for each in new.messages)
 
 
 def check_totals(

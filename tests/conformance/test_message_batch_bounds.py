@@ -7,12 +7,18 @@ import psycopg
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, CloseMessageBatch, Nack, Redrive, ShowMessageBatches
+from forq_trio.model.commands import (
+    Ack,
+    CloseMessageBatch,
+    Nack,
+    OpenMessageBatch,
+    Redrive,
+    ShowMessageBatches,
+)
 from forq_trio.model.errors import MessageBatchFull, QueueFull, TooManyMessageBatches
 from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
-from forq_trio.storage.message_batches import size_of
 
 from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .engines import on_sql
@@ -74,7 +80,7 @@ def test_a_token_leaves_batches_to_others_and_all_of_them_to_the_secret(engine, 
 
 
 def test_what_batches_send_is_bounded_in_bytes(engine, monkeypatch):
-    size = size_of(NewMessageBatch(then=THEN))
+    size = NewMessageBatch(then=THEN).stored_bytes
     monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_MAX", 4 * size)
     monkeypatch.setattr(limits, "MESSAGE_BATCHES_BYTES_OF_TOKENS_MAX", 3 * size)
     opened(engine, "1", by="t", then=THEN)
@@ -89,8 +95,10 @@ def test_what_batches_send_is_bounded_in_bytes(engine, monkeypatch):
 
 def test_what_batches_send_counts_as_it_is_stored():
     plain, escaped = (AddressedMessage("r", NewMessage(character * 1_000)) for character in "a\x01")
-    assert size_of(NewMessageBatch(then=escaped)) - size_of(NewMessageBatch(then=plain)) == 5_000
-    assert size_of(NewMessageBatch()) == 0
+    assert NewMessageBatch(then=escaped).stored_bytes - NewMessageBatch(then=plain).stored_bytes == 5_000
+    assert NewMessageBatch().stored_bytes == 0
+    opens = OpenMessageBatch("1", NewMessageBatch(then=escaped, on_dead=escaped))
+    assert opens.content_bytes() > 12_000  # of which a commit has 4 MiB
 
 
 def test_batches_that_have_ended_take_no_place(engine, monkeypatch):

@@ -29,7 +29,6 @@ from forq_trio.storage.message_batches import (
     member_of,
     new_progress,
     next_to_send,
-    size_of,
     state_in_outer,
     with_members_added,
     with_retries,
@@ -60,7 +59,7 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch:
         if (found.made_by, found.new) != (command.by, new):
             raise MessageBatchExists
         return found.as_callers_see()
-    size = size_of(new)
+    size = new.stored_bytes
     named = [queue for each in new.messages for queue in each.queues]
     active = [each for each in batches.values() if not each.is_over]
     of_token = [each for each in active if each.made_by == command.by]

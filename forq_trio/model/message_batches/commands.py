@@ -13,16 +13,12 @@ from forq_trio.model.messages.send_commands import bytes_of
 from forq_trio.model.messages.types import Produced
 
 
-def _bytes_of(messages: tuple[AddressedMessage, ...]) -> int:
-    return sum([bytes_of(each.message.content, each.message.attributes) for each in messages])
-
-
 def _opened_bytes(command: "OpenMessageBatch") -> int:
-    return _bytes_of(command.new.messages)
+    return command.new.stored_bytes
 
 
 def _added_bytes(command: "AddToMessageBatch") -> int:
-    return _bytes_of(command.messages)
+    return sum([bytes_of(each.message.content, each.message.attributes) for each in command.messages])
 
 
 def _added_weight(command: "AddToMessageBatch") -> int:

@@ -5,6 +5,7 @@ A member is a message, or another batch inside of this one. The rules are in sto
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
@@ -71,6 +72,11 @@ class NewMessageBatch(
     def messages(self) -> tuple[AddressedMessage, ...]:
         """The messages that it is to send."""
         return tuple(each for each in (self.then, self.on_dead) if each is not None)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of what it sends, as they are stored: as JSON, in which some characters take six times as many."""
+        return sum(len(msgspec.json.encode(each)) for each in self.messages)
 
 
 class MessageBatch(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):

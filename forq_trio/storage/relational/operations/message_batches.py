@@ -28,7 +28,6 @@ from forq_trio.storage.message_batches import (
     if_visible_to,
     member_of,
     new_progress,
-    size_of,
     with_members_added,
 )
 from forq_trio.storage.relational.operations.message_batches_due import count_waiting
@@ -54,7 +53,7 @@ def open_batch(tx: Transaction, command: OpenMessageBatch) -> MessageBatch | For
         same = found.made_by == command.by and is_same(tx, found, command.new)
         return found.as_callers_see() if same else MessageBatchExists()
     new, totals = command.new, tx.message_batches.totals
-    size = size_of(new)
+    size = new.stored_bytes
     refusal: ForqError | None = tx.check_takes_messages(
         *[name for each in new.messages for name in each.queues]
     )
