@@ -372,20 +372,26 @@ class Worker(BatchOpener, Router):
             failures.append(error)
             self.stop()
 
+        async def run(loop: QueueLoop) -> None:
+            await loop.run(stop_when_empty, failed)
+            running.remove(loop)
+            if not running:
+                tasks.cancel_scope.cancel()
+
+        running = [*self._loops]
         try:
             if self._stopping.is_set():
                 self.stop()
-            async with anyio.create_task_group() as tasks, watched(self.name, enabled=not stop_when_empty):
+            # One group for all: in asyncio the end of a task that serves cancels only its innermost one.
+            async with watched(self.name, enabled=not stop_when_empty), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._bound_drain, tasks.cancel_scope)
                 if self._presence and not stop_when_empty:
                     presence = Presence(self.name, socket.gethostname(), self.version)
                     tasks.start_soon(presence.run, opened.asking, self._loops)
                 if not stop_when_empty:
                     tasks.start_soon(WithdrawnWatch(self._loops).run, opened.asking)
-                async with anyio.create_task_group() as loops:
-                    for loop in self._loops:
-                        loops.start_soon(loop.run, stop_when_empty, failed)
-                tasks.cancel_scope.cancel()
+                for loop in self._loops:
+                    tasks.start_soon(run, loop)
         finally:
             self._loops = []
         if failures:
@@ -484,7 +490,6 @@ class Worker(BatchOpener, Router):
             raise WorkerSetupError(
                 f"concurrency: {self._concurrency} is less than the {len(self.handlers)} queues of the worker"
             )
-
         refuse_in_process(self.handlers.values())
 
     def _finished(self) -> int:

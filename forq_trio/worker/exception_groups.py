@@ -36,7 +36,7 @@ def plain(result: object) -> object:
         return causes[0]
     discards = [each for each in causes if isinstance(each, Discard)]
     if len(discards) == len(causes):
-        return Discard("; ".join(each.reason or "discarded" for each in discards))
+        return Discard("; ".join(each.reason_or("discarded") for each in discards))
     return result
 
 

@@ -1,7 +1,8 @@
 """A Worker that is an extension of Flask: `FlaskWorker`. Needs the extra `flask` (docs/frameworks.md)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
+from inspect import isawaitable
 from typing import Any
 
 from forq_trio.model.extras import needing
@@ -52,10 +53,15 @@ class FlaskWorker(Worker):
         function = handler.function
         if handler.in_thread:
 
+            async def awaited(result: Awaitable[Any]) -> Any:
+                with self._context():
+                    return await result
+
             @wraps(function)
             def call(*given: Any) -> Any:
                 with self._context():
-                    return function(*given)
+                    result = function(*given)
+                return awaited(result) if isawaitable(result) else result  # it runs on the event loop
 
             return call
 

@@ -234,13 +234,13 @@ class Handler(Generic[PayloadT, P, R]):
             said = reason_in_words(result)
             result = deciding(causes_of(result), self.options.dead, self.retries.covers)
         if isinstance(result, Discard):
-            return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
+            return Settlement("discard", reason=storable_reason(result.reason_or("discarded")))
         if isinstance(result, DeadLetter):
             return Settlement(
-                "nack", reason=storable_reason(said or result.reason or "set aside"), final=True
+                "nack", reason=storable_reason(said or result.reason_or("set aside")), final=True
             )
         if isinstance(result, Retry):
-            reason = said or result.reason or "retry"
+            reason = said or result.reason_or("retry")
             if result.delay is not None:
                 return self.retries.after_delay(result.delay, result, reason, job)
             return self.retries.after(result, reason, job)
@@ -460,7 +460,10 @@ def _is_for_job(parameter: inspect.Parameter) -> bool:
 def _may_be_job(parameter: inspect.Parameter) -> bool:
     """Whether the annotation of a parameter allows the Job, or a list of them."""
     given = parameter.annotation
-    return given in (parameter.empty, Any, object) or re.search(r"\bJob\b|^(Any|object)$", str(given)) is not None
+    return (
+        given in (parameter.empty, Any, object)
+        or re.search(r"\bJob\b|^(Any|object)$", str(given)) is not None
+    )
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -21,6 +21,9 @@ RESERVE_SHARE = 0.1
 RESERVE_SECONDS_MAX = 1.0
 """A new lease counts as this much shorter at most, because it began before its answer arrived."""
 
+SHORTEN_SECONDS_MAX = 2.0
+"""How long the end of a lease that a handler has set may take to reach the queue."""
+
 
 class JobLeases:
     """The leases of one queue's jobs. lease_ms: their length."""
@@ -80,9 +83,12 @@ class JobLeases:
         job.lease.extended = False
         job.lease.end_at(ends_at)  # before the queue is asked: its answer may be lost
         self._due.pop(job.receipt, None)
-        async with self._asking:  # a heartbeat under way would extend it again
-            left = max(0.0, ends_at - anyio.current_time())
-            await self._extend([job], math.ceil(left * 1_000))
+        with anyio.move_on_after(
+            SHORTEN_SECONDS_MAX, shield=True
+        ):  # the end of the lease cancels its handler
+            async with self._asking:  # a heartbeat under way would extend it again
+                left = max(0.0, ends_at - anyio.current_time())
+                await self._extend([job], math.ceil(left * 1_000))
         self._wake()
 
     async def run(self) -> None:

@@ -28,7 +28,7 @@ from forq_trio.worker.exception_groups import causes_of, plain, reason_in_words
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run, is_last
 from forq_trio.worker.leases import JobLeases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of
 from forq_trio.worker.program_end import ProgramEnds, end_of_program
 from forq_trio.worker.retries import AttemptBounds
 from forq_trio.worker.settle import Settler
@@ -239,15 +239,26 @@ class QueueLoop:
                 if run.jobs:
                     self._settle(run, self._interruption(run))
                 else:
-                    wake = anyio.Event()
-                    self._resting.append(wake)
-                    await wake.wait()
+                    await self._rest()
             except BaseException:
                 self._resting.clear()  # all are cancelled: jobs that are claimed just now need a new task
                 for job in chain(run.jobs, *self._ready):
                     self._settler.settle(job, RELEASE)
                 self._ready.clear()
                 raise
+
+    async def _rest(self) -> None:
+        """Wait until there are jobs."""
+        wake = anyio.Event()
+        self._resting.append(wake)
+        try:
+            await wake.wait()
+        except anyio.get_cancelled_exc_class():
+            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
+            if (
+                wake in self._resting
+            ):  # else a handler has cancelled its task, in asyncio, which came too late for it
+                self._resting.remove(wake)
 
     async def _process(self, jobs: list[Job], run: Run) -> None:
         """Process the jobs of one slot. Only the cancellation of the run or of the worker is raised."""
@@ -257,7 +268,8 @@ class QueueLoop:
         run.begin(readable)
         try:
             result = await self._calls.call(run, payloads)
-            await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
+            if not any(job.lease.stops for job in run.jobs):  # a thread was waited for, and has done its work
+                await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
         except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
             if (end := end_of_program(error)) is not None:
                 self._end_program(run, end)
@@ -282,7 +294,9 @@ class QueueLoop:
         readable: list[Job] = []
         payloads: list[Any] = []
         now = anyio.current_time()
-        for job in jobs:
+        for job in tuple(
+            jobs
+        ):  # those that end leave the list of those that share the slot, which this may be
             if job.lost or now >= job.lease.ends_at:  # while it waited for its slot
                 self._note_lost(job)
                 self._end([job])
@@ -327,7 +341,7 @@ class QueueLoop:
     def _log(self, first: Job, result: BaseException, *, last: bool) -> None:
         if isinstance(result, Discard):
             logger.warning(
-                "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
+                "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason_or(""))
             )
         else:
             logger.warning(
@@ -343,7 +357,10 @@ class QueueLoop:
     def _settlement(self, result: object, job: Job) -> Settlement:
         if result is INTERRUPTED:
             return RELEASE
-        return self.handler.settlement(result, job)
+        try:
+            return self.handler.settlement(result, job)
+        except Exception as error:  # an outcome of the program's own may be anything
+            return self.handler.retries.after(error, reason_of(error), job)
 
     def _settled(self, settlement: Settlement, jobs: list[Job], current: Mapping[str, bool]) -> None:
         refused = [job for job in jobs if job.receipt not in current]

@@ -24,6 +24,8 @@ _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 class Outcome(Exception):
     """What becomes of a message. A handler returns or raises it. reason: a text or an exception."""
 
+    reason: str | None = None  # also of a class of the program's that does not call this `__init__`
+
     def __init__(self, reason: object = None) -> None:
         self.reason = None if reason is None else text_of(reason)
         super().__init__(self.reason or "")
@@ -31,6 +33,10 @@ class Outcome(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """An outcome of a process travels without `__init__`, whose parameters are not the same in each class."""
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+
+    def reason_or(self, default: str) -> str:
+        """The reason as a text, whatever a class of the program's has made of it."""
+        return text_of(self.reason) if self.reason else default
 
 
 class Discard(Outcome):
@@ -55,6 +61,8 @@ class Retry(Outcome):
 
     delay: until then; None for the handler's `retry`, or without one the queue's back-off. reason: None for "retry".
     """
+
+    delay: Duration | None = None
 
     def __init__(self, delay: Duration | None = None, reason: object = None) -> None:
         if delay is not None and not 0 <= duration_ms("delay", delay) <= limits.NACK_DELAY_MS_MAX:

@@ -5,7 +5,7 @@ started: nobody else would, and by then another worker may have the message. A t
 handler is in C code that keeps other threads from running, only the kernel can do it, and does on Linux.
 
 A call is the pickled arguments, an answer the pickled result, error and frames of the error. What cannot be pickled is
-None for a result, and its text for an error.
+None for a result, and for an error its text, or an outcome of the same kind.
 """
 
 import importlib
@@ -20,8 +20,9 @@ from multiprocessing import current_process, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from forq_trio.worker.exception_groups import plain
 from forq_trio.worker.handlers import Handler
-from forq_trio.worker.outcomes import frames_of, reason_of
+from forq_trio.worker.outcomes import DeadLetter, Discard, Retry, frames_of, reason_of
 
 PROCESS_NAME = "forq handler"
 """How the names of these processes begin."""
@@ -100,11 +101,33 @@ def _answer(function: Callable[..., Any], given: bytes) -> bytes:
     try:
         result = function(*pickle.loads(given))
     except BaseException as error:
-        # Another kind of error would mean something in the worker: that it was cancelled, or has to end.
-        goes = isinstance(error, (Exception, SystemExit)) and _can_be_pickled(error)
-        told = error if goes else ErrorInProcess(reason_of(error))
-        return pickle.dumps((None, told, frames_of(error)))
-    return pickle.dumps((result if _can_be_pickled(result) else None, None, ""))
+        return pickle.dumps((None, _error_that_goes(error), frames_of(error)))
+    return pickle.dumps((_result_that_goes(result), None, ""))
+
+
+def _result_that_goes(result: object) -> object:
+    """What of a result can be pickled. A failure remains one, also in the list of a batch."""
+    result = plain(result)
+    if isinstance(result, BaseException):
+        return _error_that_goes(result)
+    if _can_be_pickled(result):
+        return result
+    return [_result_that_goes(each) for each in result] if isinstance(result, (list, tuple)) else None
+
+
+def _error_that_goes(error: BaseException) -> BaseException:
+    """The error if it can be pickled, else an outcome of the same kind or its text.
+
+    Neither goes what would mean something in the worker: that it was cancelled, or has to end.
+    """
+    if isinstance(error, (Exception, SystemExit)) and _can_be_pickled(error):
+        return error
+    with suppress(Exception):  # an outcome of the program's own may be anything
+        if isinstance(error, (Discard, DeadLetter)):
+            return (Discard if isinstance(error, Discard) else DeadLetter)(error.reason)
+        if isinstance(error, Retry):
+            return Retry(error.delay, error.reason)
+    return ErrorInProcess(reason_of(error))
 
 
 def _can_be_pickled(value: object) -> bool:

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
-from forq_trio.model.durations import Duration, ms_of
+from forq_trio.model.durations import Duration
 from forq_trio.model.queues.back_off import backoff_ms
 from forq_trio.model.queues.setting_values import ExponentialBackOff
 from forq_trio.worker.jobs import Job, JobAttempts
@@ -146,7 +146,10 @@ class RetryPolicies:
 
     def after_delay(self, delay: Duration, error: BaseException, reason: str, job: Job) -> Settlement:
         """As `after`, with a delay that the handler chose."""
-        return self._again(self._policy_for(error), ms_of(delay), reason, job)
+        policy, delay_ms = self._policy_for(error), duration_ms("delay", delay)
+        if policy is not None and policy.attempts is not None and job.attempt >= policy.attempts:
+            return Settlement("nack", reason=storable_reason(reason), final=True)
+        return self._again(policy, delay_ms, reason, job)
 
     def raise_above(self, queue: int) -> bool:
         """Whether a policy gives more attempts than the queue."""

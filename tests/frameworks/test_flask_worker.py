@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import wraps
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,34 @@ def test_handlers_run_in_the_context_and_leave_it_in_their_thread(
     assert sorted(left, key=str) == sorted(
         (each[1:] for each in seen), key=str
     )  # each once, by its own thread
+
+
+def test_a_plain_function_around_an_async_one_has_the_context(make: Callable[..., Made]) -> None:
+    from flask import current_app
+
+    _, worker = make()
+    seen = []
+
+    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def inner(*given: Any) -> Any:
+            return function(*given)
+
+        return inner
+
+    @worker.on("emails")
+    @logged
+    async def note(to: str) -> None:
+        await anyio.lowlevel.checkpoint()
+        seen.append((current_app.name, to))
+
+    async def main() -> None:
+        async with worker.testing() as t:
+            await note.later("anna")
+            assert await t.drain() == 1
+
+    anyio.run(main)
+    assert seen == [("shop", "anna")]
 
 
 SHOP = """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from forq_trio.worker import DeadLetter, Job, Retry, Worker
+from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 
 
 class Stubborn(Exception):
@@ -20,6 +20,32 @@ class Stubborn(Exception):
 
 class Declined(Exception):
     """It can."""
+
+
+class Refused(DeadLetter):
+    """An outcome that has an error which cannot be made again."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class Later(Retry):
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(60, cause)
+        self.cause = cause
+
+
+class Dropped(Discard):
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+def local_class() -> type[Exception]:
+    class Local(Exception): ...
+
+    return Local
 
 
 def segfault() -> None:
@@ -37,6 +63,11 @@ DEEDS: dict[str, Callable[[], Any]] = {
     "sys.exit": lambda: sys.exit("enough"),
     "retry": lambda: Retry(60, "later"),
     "dead": lambda: DeadLetter("never"),
+    "refused": lambda: Refused(Stubborn(402, "no money")),
+    "dropped": lambda: Dropped(Stubborn(402, "no money")),
+    "later": lambda: Later(Stubborn(7, "no")),
+    "returned": lambda: Stubborn(7, "no"),
+    "class": local_class,
 }
 
 
@@ -46,6 +77,7 @@ def raising(error: BaseException) -> Any:
 
 DEEDS["declined"] = lambda: raising(Declined("no money"))
 DEEDS["stubborn"] = lambda: raising(Stubborn(7, "no"))
+DEEDS["refusing"] = lambda: raising(Refused(Stubborn(402, "no money")))
 DEEDS["interrupt"] = lambda: raising(KeyboardInterrupt())
 
 app = Worker(drain_seconds=0)
@@ -62,6 +94,11 @@ def note(files: list[str], jobs: list[Job]) -> list[object]:
     for file, job in zip(files, jobs, strict=True):
         Path(file).write_text(f"{os.getpid()} {job.id} {job.attempt} {job.state}")
     return [DeadLetter(each) if "dead" in each else None for each in files]
+
+
+@app.on("mixed", pool="process", concurrency=1, batch=9, retry=[60])
+def mix(deeds: list[str]) -> list[object]:
+    return [DEEDS[each]() for each in deeds]
 
 
 @app.on("hanging", pool="process", concurrency=1)

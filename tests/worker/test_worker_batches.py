@@ -10,9 +10,9 @@ import anyio.lowlevel
 import pytest
 import trio
 
-from forq_trio import MessageBatchEnded, MessageBatchTooDeep, open_broker
+from forq_trio import MessageBatchEnded, open_broker
 from forq_trio.model import limits
-from forq_trio.model.errors import Forbidden, ForqError, Overloaded
+from forq_trio.model.errors import Forbidden, ForqError, InvalidQueueName, Overloaded
 from forq_trio.worker import Discard, Job, Worker
 
 both = pytest.mark.parametrize("backend", ["trio", "asyncio"])
@@ -171,11 +171,15 @@ def test_a_chain_has_a_bound_and_leaves_nothing_if_it_is_refused() -> None:
         async with app.testing() as t:
             with pytest.raises(ValueError, match="2 to 9 steps, not 1"):
                 await app.chain(("pages", 1))  # type: ignore[call-arg]
-            with pytest.raises(MessageBatchTooDeep):
+            with pytest.raises(ValueError, match="2 to 9 steps, not 10"):
                 await app.chain(*[("pages", number) for number in range(10)])
+            with pytest.raises(TypeError, match=r"a step is a pair, \(handler, payload\), not 'pages'"):
+                await app.chain(("pages", 1), "pages")  # type: ignore[arg-type]
+            with pytest.raises(InvalidQueueName):
+                await app.chain(("pages", 1), ("no such name", 2), ("pages", 3))
             await app.chain(*[("pages", number) for number in range(9)])
             states = [each.outcome for each in (await t.broker.batches()).batches]
-            assert states == [None] * 8 + ["abandoned"] * 8
+            assert states == [None] * 8 + ["abandoned"]
 
     anyio.run(main, backend="trio")
 

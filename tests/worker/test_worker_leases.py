@@ -5,6 +5,7 @@ import trio
 
 from forq_trio import NewMessage
 from forq_trio.worker import Job, LeaseLost, Worker
+from forq_trio.worker.leases import JobLeases
 from support.actors import all_idle
 
 
@@ -297,3 +298,46 @@ async def test_a_message_whose_lease_ended_while_it_waited_for_its_slot_is_not_b
     await app.serve()
     assert begun == ["first"]
     assert app.stats["q"].lost == 1
+
+
+async def test_a_batch_whose_leases_ended_before_its_call_frees_its_slot(face, nursery, monkeypatch) -> None:
+    """One of two was left out where the jobs of a batch were let go, and so had the slot for ever."""
+    app, calls, hold = Worker(face.methods), [], JobLeases.hold
+
+    def hold_too_long(leases: JobLeases, jobs: list[Job]) -> None:
+        hold(leases, jobs)
+        trio.lowlevel.current_clock().jump(31)  # the loop did something else after the claim
+        monkeypatch.undo()
+
+    @app.on("q", batch=10, lease=30, concurrency=1)
+    async def handle(contents: list[str]) -> None:
+        calls.append(contents)
+
+    await face.methods.produce_many("q", [NewMessage(each) for each in "abc"])
+    monkeypatch.setattr(JobLeases, "hold", hold_too_long)
+    nursery.start_soon(app.serve)
+    await all_idle()
+    assert (app.stats["q"].lost, app.stats["q"].running) == (3, 0)
+    while app.stats["q"].handled != 3:
+        await face.advance(1_000)
+    assert calls == [["a", "b", "c"]]
+    app.stop()
+
+
+async def test_a_deadline_of_now_reaches_the_queue(face, nursery) -> None:
+    """It cancelled its own request, and the message came again when its whole lease was over."""
+    app, attempts = Worker(face.methods), []
+
+    @app.on("q", lease=300)
+    async def handle(content: str, job: Job) -> None:
+        attempts.append(job.attempt)
+        if job.attempt == 1:
+            await job.set_deadline(0)
+
+    await app.send("q", "a")
+    nursery.start_soon(app.serve)
+    for _ in range(20):
+        await all_idle()
+        await face.advance(100)
+    assert attempts == [1, 2]
+    app.stop()

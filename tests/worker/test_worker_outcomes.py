@@ -288,3 +288,38 @@ async def test_a_claim_that_has_not_seen_the_whole_queue_is_no_sign_that_it_is_e
     await face.methods.produce("q", "far behind", attributes={"region": "eu"})
     await app.drain()
     assert seen == ["far behind"]
+
+
+class Slow(Retry):
+    """An outcome of the program's that does not call the `__init__` of ours."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class Refused(DeadLetter):
+    def __init__(self, code: object) -> None:
+        super().__init__("refused")
+        self.reason = code  # type: ignore[assignment]
+
+
+class Later(Retry):
+    def __init__(self) -> None:
+        super().__init__()
+        self.delay = "soon"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "dead"),
+    [(Slow(3), "retry", False), (Refused(404), "404", True), (Later(), "ValueError: delay: 'soon': ", False)],
+)
+async def test_an_outcome_of_the_programs_own_ends_no_worker(face, outcome, reason, dead) -> None:
+    async def handle(content: str) -> None:
+        raise outcome
+
+    sent = await face.methods.produce("q", "x")
+    app = Worker(face.methods)
+    app.on("q", retry=[60])(handle)
+    await app.drain()
+    message = await face.methods.message("q-dlq" if dead else "q", sent.id)
+    assert message.failures[-1].reason.startswith(reason)

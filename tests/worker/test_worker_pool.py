@@ -17,7 +17,7 @@ import pytest
 from forq_trio.worker import Worker, WorkerSetupError, WorkerTest
 from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import environment
-from worker.cpu_bound import app, hang, note, work
+from worker.cpu_bound import app, hang, mix, note, work
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,9 +42,14 @@ REASONS = {
     "dead": "never",
     "declined": "Declined: no money",
     "stubborn": "ErrorInProcess: Stubborn: no 7",
+    "refused": "no money 402",
+    "refusing": "no money 402",
+    "later": "no 7",
+    "returned": "ErrorInProcess: Stubborn: no 7",
+    "class": "TypeError: the handler returned Local, which is a class: return Local(...), or raise it",
     "interrupt": "ErrorInProcess: KeyboardInterrupt",
 }
-FINAL = {"dead", "declined"}
+FINAL = {"dead", "declined", "refused", "refusing"}
 
 
 @both
@@ -52,7 +57,7 @@ def test_what_a_handler_returns_and_raises_comes_back(backend: str, caplog: pyte
     """Also of a process that is lost: its attempt has failed, and another process goes on."""
 
     async def test(t: WorkerTest) -> None:
-        sent = {deed: await work.later(deed) for deed in ("return", "lock", *REASONS)}
+        sent = {deed: await work.later(deed) for deed in ("return", "lock", "dropped", *REASONS)}
         assert await t.drain() == len(sent)
         counts = await t.broker.queue_stats("cpu")
         assert (counts.total, counts.delayed) == (len(REASONS) - len(FINAL),) * 2
@@ -64,6 +69,20 @@ def test_what_a_handler_returns_and_raises_comes_back(backend: str, caplog: pyte
     assert "cpu_bound.py" in caplog.text
     assert "in raising" in caplog.text
     assert "to_thread" not in caplog.text
+
+
+def test_a_failure_that_cannot_come_back_from_a_process_is_none_of_the_others() -> None:
+    """All of a batch were acknowledged with it."""
+
+    async def test(t: WorkerTest) -> None:
+        deeds = ("return", "lock", "returned", "refused")
+        sent = {deed: await mix.later(deed) for deed in deeds}
+        assert await t.drain() == len(deeds)
+        assert (await t.broker.message("mixed", sent["returned"].id)).last_error == REASONS["returned"]
+        assert (await t.broker.message("mixed-dlq", sent["refused"].id)).last_error == REASONS["refused"]
+        assert (await t.broker.queue_stats("mixed")).total == 1
+
+    run_with("trio", test)
 
 
 @pytest.mark.parametrize("backend", [pytest.param("trio", marks=tier2), "asyncio"])

@@ -1,10 +1,13 @@
 """A handler that ends the program: the worker stops in order, and the message is given back."""
 
+import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import anyio
+import anyio.from_thread
 import pytest
 
 from forq_trio import open_blocking_broker, open_broker
@@ -102,3 +105,69 @@ def test_it_is_raised_at_last_in_no_group(kind: type[BaseException], run: str, b
             assert (waiting.status, waiting.attempts) == ("ready", 0)
 
     anyio.run(main, backend=backend)
+
+
+@pytest.mark.parametrize("when", ["at its end", "later"])
+def test_a_handler_that_cancels_its_own_task_ends_no_worker(when: str) -> None:
+    """In asyncio that may come when the task waits for the next message."""
+    seen: list[int] = []
+
+    async def main() -> None:
+        app, tasks = Worker(), []
+
+        @app.on("q")
+        async def handle(number: int) -> None:
+            seen.append(number)
+            task = asyncio.current_task()
+            assert task is not None
+            if number == 1 and when == "at its end":
+                task.cancel()
+            elif number == 1:
+                tasks.append(task)
+
+        async with app.testing() as t, app:
+            await handle.later(1)
+            assert await t.drain() == 1
+            if when == "later":
+                tasks[0].cancel()
+            await anyio.wait_all_tasks_blocked()
+            for number in (2, 3):
+                await handle.later(number)
+                assert await t.drain() == 1
+            assert app.stats["q"].handled == 3
+
+    anyio.run(main, backend="asyncio")
+    assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_a_task_that_serves_ends_at_once_when_it_is_cancelled(drains: bool) -> None:
+    """In asyncio only its innermost group was, and it waited for a handler in a thread."""
+    go_on = threading.Event()
+
+    async def main() -> None:
+        begun = anyio.Event()
+        async with open_broker("memory:") as broker:
+            app = Worker(broker, drain_seconds=60)
+
+            @app.on("q")
+            def handle(content: str) -> None:
+                anyio.from_thread.run_sync(begun.set)
+                assert go_on.wait(60)
+
+            await app.send("q", "x")
+            task = asyncio.create_task(app.serve())
+            await begun.wait()
+            if drains:
+                app.stop()
+                await anyio.wait_all_tasks_blocked()
+            saved = threading.Timer(30, go_on.set)
+            saved.start()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert not go_on.is_set()
+            saved.cancel()
+
+    anyio.run(main, backend="asyncio")
+    go_on.set()

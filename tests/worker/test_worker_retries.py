@@ -462,3 +462,25 @@ async def test_a_bound_that_the_sender_gave_stays_where_no_policy_raises_one(fac
         await drained(face, handle, retry={TimeoutError: [1]})
         await face.advance(limits.BACKOFF_MS[-1])
     assert [attempt for attempt, _ in seen] == list(range(1, 8))
+
+
+@pytest.mark.parametrize("delay", [0, None])
+@pytest.mark.parametrize(
+    ("policy", "attempts"), [([], 1), ([0, 0], 3), (Backoff(first=0.001, attempts=2), 2)]
+)
+async def test_a_retry_that_the_handler_wants_is_within_the_attempts_of_the_policy(
+    face, delay, policy, attempts
+) -> None:
+    """With a delay of its own it had those of the queue, where these are more."""
+    seen = []
+
+    async def handle(content: str, job: Job) -> None:
+        seen.append(job.last_attempt)
+        raise Retry(delay)
+
+    await face.methods.produce("q", "x")
+    app = await drained(face, handle, retry=policy)
+    while app.stats["q"].dead != 1:
+        await face.advance(10)
+        await app.drain()
+    assert seen == [False] * (attempts - 1) + [True]

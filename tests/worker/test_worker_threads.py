@@ -292,3 +292,31 @@ def test_a_blocked_loop_is_told_of_once_with_the_line(caplog) -> None:
     for _ in range(4):
         watchdog.check_loop()
     assert len(caplog.records) == 2
+
+
+@both
+def test_what_a_thread_has_done_while_the_worker_stops_is_acknowledged(backend: str, monkeypatch) -> None:
+    """It was given back, and done twice."""
+    monkeypatch.setattr(calls, "STOP_SECONDS", 60)
+    go_on = threading.Event()
+
+    async def main() -> None:
+        begun = anyio.Event()
+        async with open_broker("memory:") as broker:
+            app = Worker(broker)
+
+            @app.on("q")
+            def handle(content: str, job: Job) -> None:
+                job.check()
+                anyio.from_thread.run_sync(begun.set)
+                while not job.lease.stops:
+                    assert not go_on.wait(0.01)
+
+            await app.send("q", "x")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(app.serve)
+                await begun.wait()
+                tasks.cancel_scope.cancel()
+            assert (await broker.queue_stats("q")).total == 0
+
+    anyio.run(main, backend=backend)

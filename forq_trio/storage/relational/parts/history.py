@@ -80,9 +80,9 @@ class HistoryLog(Part):
         self._changed[queue] = QueueHistory(number, total, counts) if kept.messages > 1 else None
 
     def results(self, query: Query, added: int = 0) -> int:
-        """How many finished messages there are for their results alone, with so many more. Only while the history is off.
+        """How many finished messages there are for their results alone, with so many more; of few, all that are stored.
 
-        It is the number of all that are stored, where that is not too many.
+        Only while the history is off.
         """
         stored = self.log.last - self.log.first + 1
         if stored + added <= limits.RESULTS_STORED_MAX:
