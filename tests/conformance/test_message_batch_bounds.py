@@ -18,7 +18,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import MessageBatchFull, QueueFull, TooManyMessageBatches
 from forq_trio.model.message_batches.types import AddressedMessage, MessageBatch, NewMessageBatch
 from forq_trio.model.messages.new_message import NewMessage
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import DEFERRED, Batch
 
 from .batched import ALARM, THEN, added, close, counts, opened, shown, waiting
 from .engines import on_sql
@@ -254,6 +254,24 @@ def test_a_batch_does_not_end_while_more_of_its_members_wait_than_are_counted_at
     assert waiting(engine, "reports") == []
     ack(engine, *receipts(receive(engine)))
     assert waiting(engine, "reports") == ["all done"]
+
+
+@on_sql
+def test_closes_count_together_no_more_members_than_a_commit_may(engine, busy, monkeypatch):
+    """Each of them counted as many as all may."""
+    for id in "bc":
+        opened(engine, id, then=THEN)
+        added(engine, id, id=id)
+    busy(*[Ack("q", receipts([each])) for each in receive(engine, 2)])
+    closes = [CloseMessageBatch(id) for id in "bc"]
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "MESSAGE_BATCH_WEIGHT", limits.COMMIT_MESSAGES_MAX)
+        first, second = engine.execute_batch(Batch(closes, T0, moves_staged=False)).outcomes
+        engine.commit()
+    assert (first.left, first.done, second) == (0, 1, DEFERRED)
+    assert close(engine, "c").done == 1
+    run(engine)
+    assert waiting(engine, "reports") == ["all done"] * 2
 
 
 @on_sql

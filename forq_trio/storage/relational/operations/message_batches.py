@@ -30,7 +30,7 @@ from forq_trio.storage.message_batches import (
     new_progress,
     with_members_added,
 )
-from forq_trio.storage.relational.operations.message_batches_due import count_waiting
+from forq_trio.storage.relational.operations.message_batches_due import STEP, count_waiting
 from forq_trio.storage.relational.operations.message_batches_stored import (
     add_members,
     find,
@@ -119,12 +119,14 @@ def _send_each(
 
 
 @operation_on_each(CloseMessageBatch)
-def close(tx: Transaction, command: CloseMessageBatch) -> MessageBatch | ForqError:
+def close(tx: Transaction, command: CloseMessageBatch) -> MessageBatch | ForqError | Deferred:
     stored = if_visible_to(command.by, find(tx, command.id))
     if stored is None:
         return MessageBatchNotFound()
     all_counted = True
     if tx.message_batches.totals.counts_at is not None:
+        if tx.allowances.of(STEP).used_up:
+            return DEFERRED  # closes before it have counted as many members as a commit may
         all_counted = count_waiting(tx, stored.number)  # one of them may be left again
         stored = read(tx, stored.number)
     after = closed(stored, tx.now_ms, abandon=command.abandon, may_end=all_counted)

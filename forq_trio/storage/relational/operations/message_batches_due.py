@@ -47,7 +47,7 @@ from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.own_work import OWN_WORK, OwnWork
 from forq_trio.storage.relational.transaction import Transaction
 
-_STEP = "message_batches"
+STEP = "message_batches"
 """The step whose allowance bounds what a batch of the writer does for batches."""
 
 
@@ -61,10 +61,11 @@ class MemberChange(NamedTuple):
 
 def follow(tx: Transaction, *, sends: bool) -> None:
     """Count what became of members in this batch of the writer, and send what follows. sends: whether it may send."""
+    tx.begin_step()
     while tx.message_batches.noted or (sends and tx.message_batches.sends):
         _count_noted(tx)
         if sends and tx.message_batches.sends:
-            run_due(tx)
+            _do_due(tx)
 
 
 def _count_noted(tx: Transaction) -> None:
@@ -97,7 +98,7 @@ def _count_now(
     tx: Transaction, numbers: Sequence[int], changes: Mapping[int, Sequence[MemberChange]]
 ) -> Sequence[int]:
     """Count the changes of members of batches, as far as the allowance permits; returns the batches that are done."""
-    allowance = tx.allowances.of(_STEP)
+    allowance = tx.allowances.of(STEP)
     numbers = numbers[: -(-max(allowance.messages, 0) // limits.MESSAGE_BATCH_WEIGHT)]
     if allowance.used_up or not numbers:
         return ()
@@ -181,7 +182,7 @@ def count_waiting(tx: Transaction, number: int) -> bool:
         tx.query("set_counts_at", None, number)
         tx.message_batches.note_over(stored)
         tx.message_batches.counts_changed = True
-    tx.allowances.of(_STEP).charge(limits.MESSAGE_BATCH_WEIGHT + len(changes), 0)
+    tx.allowances.of(STEP).charge(limits.MESSAGE_BATCH_WEIGHT + len(changes), 0)
     return all_counted
 
 
@@ -194,6 +195,10 @@ def _count_in_turn(tx: Transaction, number: int) -> bool:
 def run_due(tx: Transaction) -> None:
     """Do what is due for batches, as far as the allowance permits: count what waits, send, expire, forget."""
     tx.begin_step()
+    _do_due(tx)
+
+
+def _do_due(tx: Transaction) -> None:
     _do_each(tx, _next_to_count, _count_in_turn, _count_later)
     _do_each(tx, _next_due, _run, _run_later)
     tx.message_batches.sends = False  # what is left is due, so the next batch of the writer goes on
@@ -244,7 +249,7 @@ def _do_each(
 
     later: sets when one is tried again that could not be read in an isolated batch of the writer.
     """
-    allowance, waits = tx.allowances.of(_STEP), False
+    allowance, waits = tx.allowances.of(STEP), False
     while not (allowance.used_up or waits or tx.waited_out):
         found = next_one(tx)
         if not found:
@@ -275,7 +280,7 @@ def _run(tx: Transaction, number: int) -> bool:
         save(tx, stored, expired(stored, tx.now_ms))
     else:
         forget(tx, number)
-    tx.allowances.of(_STEP).charge(limits.MESSAGE_BATCH_WEIGHT, size)
+    tx.allowances.of(STEP).charge(limits.MESSAGE_BATCH_WEIGHT, size)
     return True
 
 
