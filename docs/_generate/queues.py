@@ -46,7 +46,8 @@ def pages() -> Iterator[tuple[str, str]]:
 def _blocks() -> Iterator[str]:
     yield (
         "Members are those of the API's JSON, options those of `forq send` and `forq queue set`; Python has the "
-        "members in its own spelling (`delay_ms`). [What a queue can do](../queues.md) explains what they are for."
+        "members in its own spelling (`delay_ms`), and the sends of a worker take durations (`delay`). "
+        "[What a queue can do](../queues.md) explains what they are for."
     )
     yield "## Options of a message"
     rows = [["`content`", "", "Any text.", "up to 256 KiB of UTF-8", ""]]

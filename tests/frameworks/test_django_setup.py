@@ -13,7 +13,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.worker.handlers import HandlerOptions
 from support.batches import do
-from support.django_tasks import for_this_django
+from support.django_tasks import for_this_django, home
 from support.programs import ROOT, run_program
 from support.real_server import environment
 from support.words import claim
@@ -69,7 +69,6 @@ def test_only_this_backend_has_a_worker(set_tasks: SetTasks) -> None:
     from django.core.exceptions import ImproperlyConfigured
 
     from forq_trio.worker.django import worker_of
-    from support.django_tasks import home
 
     set_tasks(backend=f"{home()}.backends.dummy.DummyBackend")
     with pytest.raises(ImproperlyConfigured, match="another backend"):
@@ -115,6 +114,28 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a module of tasks, for a program that begins with SET_UP."""
     (tmp_path / "jobs.py").write_text(for_this_django(JOBS))
     return tmp_path
+
+
+CHECKING = """
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+
+for run in (lambda: call_command("check"), lambda: greet.enqueue("anna")):
+    try:
+        run()
+    except (CommandError, ImproperlyConfigured) as problem:
+        print(type(problem).__name__, "HANDLER: batch is no option for tasks" in str(problem))
+"""
+
+
+def test_the_command_check_fails_and_so_does_the_first_send(folder: Path) -> None:
+    """Where the check is registered: the program imports django.tasks, or has the app of django-tasks."""
+    installed = [] if home() == "django.tasks" else [home()]
+    settings = SET_UP.replace("DATABASES=DATABASES", f"DATABASES={{}}, INSTALLED_APPS={installed}")
+    settings = settings.replace("OPTIONS}", "{'HANDLER': {'batch': 3}}}")
+    done = run_program(settings + CHECKING, folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "SystemCheckError True\nImproperlyConfigured True\n"
 
 
 FORKING = """

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -38,11 +37,16 @@ import warnings
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # which client of HTTP it prefers is not ours
     from fastapi.testclient import TestClient
+from main import app
 with TestClient(app) as browser:
     print(browser.post("/mails", json={"to": "anna"}).status_code)
 """,
 }
-WORKERS = {"Flask": ("wsgi.py", "shop: to anna\n"), "Django": ("forq_trio.worker.django:app", "to anna\n")}
+WORKERS = {
+    "Flask": ("wsgi.py", "shop: to anna\n"),
+    "Django": ("forq_trio.worker.django:app", "to anna\n"),
+    "FastAPI": ("main.py", "to anna\n"),
+}
 """What `forq work` runs, and what the handler writes."""
 
 
@@ -60,45 +64,40 @@ def run(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]
     return done.returncode, done.stdout, done.stderr
 
 
-def written(name: str, folder: Path) -> Mapping[str, str]:
-    """The files of a section, in the folder; "" is the program that is no file."""
-    programs = {
-        (FILE.match(each) or [None, ""])[1]: for_this_django(each) if name == "Django" else each
-        for each in SECTIONS[name]
-    }
-    for file, program in programs.items():
-        if file:
-            (folder / file).write_text(program)
-    return programs
+def write_files(name: str, folder: Path) -> None:
+    """Write the programs of a section into the folder: each says at its beginning which file it is."""
+    for program in SECTIONS[name]:
+        file = FILE.match(program)
+        assert file is not None, program
+        (folder / file[1]).write_text(for_this_django(program) if name == "Django" else program)
 
 
 def test_every_program_is_run() -> None:
-    assert SECTIONS.keys() == USED.keys()
+    assert SECTIONS.keys() == USED.keys() == WORKERS.keys()
     assert len(PAGE.split()) <= WORDS_MAX
 
 
 @pytest.mark.parametrize("name", USED)
 def test_a_request_becomes_a_message_which_a_worker_handles(name: str, tmp_path: Path) -> None:
-    program = written(name, tmp_path).get("", "") + USED[name]
+    write_files(name, tmp_path)
+    target, said = WORKERS[name]
+    assert f"\nforq work {target} " in PAGE
     with in_process_server() as url:
-        assert run(tmp_path, "-c", program, FORQ_URL=url) == (0, "202\n", "")
+        assert run(tmp_path, "-c", USED[name], FORQ_URL=url) == (0, "202\n", "")
         with ForqClient(url, SECRET) as client:
             waiting = [each.content for each in client.export("emails").messages]
         assert len(waiting) == 1
         assert "anna" in waiting[0]
-        if name in WORKERS:
-            target, said = WORKERS[name]
-            code, out, err = run(
-                tmp_path, "-m", "forq_trio.cli", "work", target, "--stop-when-empty", FORQ_URL=url
-            )
-            assert (code, err) == (0, "")
-            assert out.startswith(said)
+        work = ("-m", "forq_trio.cli", "work", target, "--stop-when-empty")
+        code, out, err = run(tmp_path, *work, FORQ_URL=url)
+        assert (code, err) == (0, "")
+        assert out.startswith(said)
 
 
-@pytest.mark.parametrize("name", ["Flask", "Django"])
+@pytest.mark.parametrize("name", USED)
 def test_its_test_passes(name: str, tmp_path: Path) -> None:
     """No server is asked."""
-    written(name, tmp_path)
+    write_files(name, tmp_path)
     options = ("-q", "-W", "error", "-p", "no:schemathesis", "-p", "no:cacheprovider")
     code, out, err = run(tmp_path, "-m", "pytest", *options, FORQ_URL="http://127.0.0.1:1")
     assert (code, err) == (0, ""), out
