@@ -253,11 +253,9 @@ class QueueLoop:
         self._resting.append(wake)
         try:
             await wake.wait()
-        except anyio.get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class():  # noqa: ASYNC103  in asyncio, by a handler that has ended
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
-            if (
-                wake in self._resting
-            ):  # else a handler has cancelled its task, in asyncio, which came too late for it
+            if wake in self._resting:
                 self._resting.remove(wake)
 
     async def _process(self, jobs: list[Job], run: Run) -> None:
