@@ -145,7 +145,7 @@ class Job(Generic[StateT]):
     def seconds_left(self) -> float:
         """Seconds until the handler is cancelled: by its `timeout`, or when its lease ends, unless that is extended.
 
-        Not below 0. In a process of a pool it knows of no timeout.
+        Not below 0. Only on the event loop: neither in a thread nor in a process of a pool.
         """
         ends_at = self.lease.ends_at if self.lease.run is None else self.lease.run.scope.deadline
         return max(0.0, ends_at - anyio.current_time())

@@ -68,6 +68,15 @@ def test_the_latest_application_counts_and_none_while_it_is_open(
     anyio.run(main)
 
 
+def test_an_extension_is_given_an_application() -> None:
+    from forq_trio.worker.flask import FlaskWorker
+
+    with pytest.raises(
+        TypeError, match=r"an application of Flask, whose configuration has FORQ_URL, not 'http"
+    ):
+        FlaskWorker("http://localhost:8080")  # type: ignore[arg-type]
+
+
 def test_a_worker_without_an_application_does_not_start() -> None:
     from forq_trio.worker.flask import FlaskWorker
 

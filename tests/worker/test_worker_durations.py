@@ -95,3 +95,22 @@ async def test_so_is_one_of_a_message(face) -> None:
     with pytest.raises(TypeError, match="dealy"):
         await app.send("notes", "x", dealy=5)  # type: ignore[call-arg]
     assert await face.methods.queues() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"mode": "createIfAbsent"}, "mode: only with a key"),
+        ({"kind": "mails"}, "kind: only with a key"),
+        ({"max_wait": 5}, "max_wait: only with a key"),
+        ({"key": "k", "deduplication_id": "d"}, "deduplication_id: only without a key"),
+        ({"key": "k", "deduplication_window": 5}, "deduplication_window: only without a key"),
+        ({"delay": 5, "delay_ms": 7}, "delay and delay_ms are one option: give one of them"),
+    ],
+)
+async def test_options_that_do_not_go_together_are_refused(face, options: dict[str, Any], told: str) -> None:
+    app = Worker(face.methods)
+    with pytest.raises(TypeError) as refused:
+        await app.send("notes", "x", **options)
+    assert str(refused.value) == told
+    assert await face.methods.queues() == []

@@ -45,9 +45,16 @@ async def without_parameter() -> None: ...
 async def with_three(mail: dict, job: object, more: object) -> None: ...
 
 
+async def with_two_values(to: str, text: str) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
+        (
+            with_two_values,
+            "the second parameter gets the Job, and 'text' is none: several values are one payload",
+        ),
         (without_annotation, "the parameter 'mail' has no annotation"),
         (unreadable, "cannot be read as"),
         (unknown, "'Nothing' cannot be read"),
@@ -77,6 +84,7 @@ OUT_OF_RANGE: tuple[dict[str, Any], ...] = (
     {"retry": 5},
     {"dead": "ValueError"},
     {"dead": (KeyboardInterrupt,)},
+    {"dead": [ValueError]},
     {"batch": 5},
     {"where": {"region": {"like": "e%"}}},
     {"where": "region=eu"},
@@ -88,6 +96,19 @@ def test_options_out_of_range_are_refused() -> None:
         (name,) = options
         with pytest.raises(WorkerSetupError, match=name):
             Worker().on("emails", **options)(handle)
+
+
+def test_a_list_in_place_of_a_tuple_is_named_as_it_was_written() -> None:
+    with pytest.raises(
+        WorkerSetupError, match=r"dead: an exception type or a tuple of them, not \[<class 'ValueError'>\]"
+    ):
+        Worker().on("emails", dead=[ValueError])(handle)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("given", ["10s", -1, float("nan")])
+def test_how_long_a_worker_drains_is_a_number_of_seconds(given: Any) -> None:
+    with pytest.raises(ValueError, match=f"drain_seconds: a number of seconds from 0, not {given!r}"):
+        Worker(drain_seconds=given)
 
 
 def test_an_invalid_queue_is_refused() -> None:
