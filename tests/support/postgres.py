@@ -28,6 +28,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
+from forq_trio.storage.postgres import open as opening
 from support.needs import lacks
 from support.pgbouncer import running_pool, through
 from support.processes import WAIT_SECONDS_MAX, killed_after
@@ -195,6 +196,14 @@ class Postgres:
     def restart(self) -> None:
         self.stop()
         self.start()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """A busy machine may hold a test up amid a transaction for longer than PostgreSQL waits for our writer."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(opening, "TRANSACTION_IDLE_SECONDS", round(WAIT_SECONDS_MAX))
+        yield
 
 
 @pytest.fixture(scope="session")

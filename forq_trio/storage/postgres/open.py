@@ -33,6 +33,8 @@ _OF_THE_SCHEMA = ("42", "0A")
 MIGRATION_WAIT_SECONDS_MAX = 600.0
 MIGRATION_PAUSE_SECONDS = 0.5
 """The pause between two attempts to migrate, in which batches and reads can run."""
+TRANSACTION_IDLE_SECONDS = 2
+"""How long the database waits for a process amid a transaction, which others wait for, before it ends that."""
 _MISREAD = (
     "the database URL cannot be read: in a name or password write @ as %40, / as %2F, ? as %3F, % as %25"
 )
@@ -92,11 +94,12 @@ class DatabaseAddress:
             "", **{**_CONNECTION, "target_session_attrs": "any", **parts, "client_encoding": "utf8"}
         )
 
-    def connect(self, *, idle_seconds: int = 2, replica: bool = False) -> PgConnection:
-        """Connect. idle_seconds: how long a transaction may wait for its client. replica: accept a read-only server.
+    def connect(self, *, idle_seconds: int | None = None, replica: bool = False) -> PgConnection:
+        """Connect. idle_seconds: how long a transaction may wait for its client; None for TRANSACTION_IDLE_SECONDS.
 
-        Raises DatabaseFailed.
+        replica: accept a read-only server. Raises DatabaseFailed.
         """
+        idle_seconds = TRANSACTION_IDLE_SECONDS if idle_seconds is None else idle_seconds
         more = {"idle_in_transaction_session_timeout": f"{idle_seconds}s"}
         conninfo = self.replica_conninfo if replica else self.conninfo
         return PgConnection(conninfo, SESSION | more, pooled=self._pooled)
