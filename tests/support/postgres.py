@@ -199,11 +199,12 @@ class Postgres:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patient() -> Iterator[None]:
-    """A busy machine may hold a test up amid a transaction for longer than PostgreSQL waits for our writer."""
+def transaction_idle_seconds() -> Iterator[int]:
+    """How long PostgreSQL waits for our writer amid a transaction. For tests, which a busy machine may hold up, longer."""
+    seconds = opening.TRANSACTION_IDLE_SECONDS
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(opening, "TRANSACTION_IDLE_SECONDS", round(WAIT_SECONDS_MAX))
-        yield
+        yield seconds
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,7 @@ from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
+from forq_trio.storage.postgres import open as opening
 from support.actors import T0
 from support.batches import do, run
 from support.cuts import before_the_flush, cut, run_cut_off
@@ -217,8 +218,9 @@ def test_an_outcome_that_cannot_be_told_is_no_unavailability(open_one, empty_tab
         a.commit()
 
 
-def test_a_stopped_batch_gives_the_gate_back(open_one):
+def test_a_stopped_batch_gives_the_gate_back(open_one, transaction_idle_seconds, monkeypatch):
     """As a process that is stopped with SIGSTOP in the middle of a batch."""
+    monkeypatch.setattr(opening, "TRANSACTION_IDLE_SECONDS", transaction_idle_seconds)
     a, b = open_one(), open_one()
     a.execute_batch(Batch([send("lost")], T0))
     do(b, send("x"))
