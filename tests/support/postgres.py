@@ -200,7 +200,7 @@ class Postgres:
 
 @pytest.fixture(scope="session", autouse=True)
 def transaction_idle_seconds() -> Iterator[int]:
-    """How long PostgreSQL waits for our writer amid a transaction; longer for tests, which a busy machine may hold up."""
+    """How long PostgreSQL waits for our writer amid a transaction; longer for tests, which a machine may hold up."""
     seconds = opening.TRANSACTION_IDLE_SECONDS
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(opening, "TRANSACTION_IDLE_SECONDS", round(WAIT_SECONDS_MAX))
