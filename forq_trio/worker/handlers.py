@@ -41,6 +41,8 @@ PayloadT = TypeVar("PayloadT")
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
+_VALUES = (str, bytes, int, float, bool, dict, list, tuple, set)
+"""Types that a second parameter which is meant for a value has, and one for the Job has not."""
 OnUnreadable = Literal["dead", "retry"]
 Pool = Literal["process"]
 
@@ -355,7 +357,7 @@ class Handler(Generic[PayloadT, P, R]):
         if not positional or wanted != positional[: min(2, len(wanted))]:
             raise self.refuse("a handler takes a payload, and a Job if it wants one")
         first = positional[0]
-        if len(wanted) == 2 and not _may_be_job(wanted[1]):
+        if len(wanted) == 2 and self._cannot_be_job(wanted[1]):
             raise self.refuse(
                 f"the second parameter gets the Job, and {wanted[1].name!r} is none: several values are one payload, "
                 "a dataclass for example"
@@ -371,6 +373,16 @@ class Handler(Generic[PayloadT, P, R]):
         except Exception as error:
             raise self.refuse(f"payloads cannot be read as {annotation!r}: {error}") from None
         return payload, any(map(_is_for_job, positional[1:2]))
+
+    def _cannot_be_job(self, parameter: inspect.Parameter) -> bool:
+        """Whether the annotation of a parameter says that it is a value of Python's own types."""
+        try:
+            annotation = self._read_annotation(parameter.name, parameter.annotation)
+        except WorkerSetupError:  # imported for type checkers only
+            return False
+        kind = typing.get_origin(annotation) or annotation
+        is_list_of_batch = kind is list and self.options.batch is not None
+        return kind in _VALUES and not is_list_of_batch
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
         if parameter.annotation is parameter.empty:
@@ -454,16 +466,9 @@ def _any_number(parameter: inspect.Parameter) -> bool:
 
 def _is_for_job(parameter: inspect.Parameter) -> bool:
     """Whether a second parameter is for the Job: not if it has a default and another type."""
-    return parameter.default is parameter.empty or _may_be_job(parameter)
-
-
-def _may_be_job(parameter: inspect.Parameter) -> bool:
-    """Whether the annotation of a parameter allows the Job, or a list of them."""
-    given = parameter.annotation
-    return (
-        given in (parameter.empty, Any, object)
-        or re.search(r"\bJob\b|^(Any|object)$", str(given)) is not None
-    )
+    if parameter.empty in (parameter.default, parameter.annotation):
+        return True
+    return re.search(r"\bJob\b", str(parameter.annotation)) is not None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -22,7 +22,7 @@ RESERVE_SECONDS_MAX = 1.0
 """A new lease counts as this much shorter at most, because it began before its answer arrived."""
 
 SHORTEN_SECONDS_MAX = 2.0
-"""How long the end of a lease that a handler has set may take to reach the queue."""
+"""How long a deadline that is earlier than this may take to reach the queue, though it has passed meanwhile."""
 
 
 class JobLeases:
@@ -83,9 +83,10 @@ class JobLeases:
         job.lease.extended = False
         job.lease.end_at(ends_at)  # before the queue is asked: its answer may be lost
         self._due.pop(job.receipt, None)
-        with anyio.move_on_after(
-            SHORTEN_SECONDS_MAX, shield=True
-        ):  # the end of the lease cancels its handler
+        # The end of the lease cancels the handler, which waits for this: at once, if it was to be now.
+        urgent = seconds < SHORTEN_SECONDS_MAX
+        until = anyio.current_time() + SHORTEN_SECONDS_MAX if urgent else math.inf
+        with anyio.CancelScope(deadline=until, shield=urgent):
             async with self._asking:  # a heartbeat under way would extend it again
                 left = max(0.0, ends_at - anyio.current_time())
                 await self._extend([job], math.ceil(left * 1_000))

@@ -10,6 +10,7 @@ Messages that were claimed together are handled by one task, one after the other
 its own for each would cost as much again. While one waits, other tasks take the rest.
 """
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -255,6 +256,7 @@ class QueueLoop:
             await wake.wait()
         except anyio.get_cancelled_exc_class():  # noqa: ASYNC103  in asyncio, by a handler that has ended
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
+            _forget_cancellation()
             if wake in self._resting:
                 self._resting.remove(wake)
 
@@ -275,6 +277,7 @@ class QueueLoop:
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the call is cancelled
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
+                _forget_cancellation()
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         self._settle(run, result)
 
@@ -292,9 +295,7 @@ class QueueLoop:
         readable: list[Job] = []
         payloads: list[Any] = []
         now = anyio.current_time()
-        for job in tuple(
-            jobs
-        ):  # those that end leave the list of those that share the slot, which this may be
+        for job in tuple(jobs):  # `_end` takes one out of the list of its slot, which this may be
             if job.lost or now >= job.lease.ends_at:  # while it waited for its slot
                 self._note_lost(job)
                 self._end([job])
@@ -389,3 +390,12 @@ class QueueLoop:
     def _free_slots(self, number: int) -> None:
         if number:
             self._slots.release(number)
+
+
+def _forget_cancellation() -> None:
+    """In asyncio: have a cancellation that came from nobody of ours count no longer, for the task's next handler."""
+    if (
+        anyio.get_cancelled_exc_class() is asyncio.CancelledError
+        and (task := asyncio.current_task()) is not None
+    ):
+        task.uncancel()

@@ -107,7 +107,8 @@ def _answer(function: Callable[..., Any], given: bytes) -> bytes:
 
 def _result_that_goes(result: object) -> object:
     """What of a result can be pickled. A failure remains one, also in the list of a batch."""
-    result = plain(result)
+    if isinstance(result, type) and issubclass(result, BaseException):
+        result = plain(result)
     if isinstance(result, BaseException):
         return _error_that_goes(result)
     if _can_be_pickled(result):

@@ -68,6 +68,7 @@ DEEDS: dict[str, Callable[[], Any]] = {
     "later": lambda: Later(Stubborn(7, "no")),
     "returned": lambda: Stubborn(7, "no"),
     "class": local_class,
+    "group": lambda: ExceptionGroup("of two", [ValueError("bad"), OSError("away")]),
 }
 
 

@@ -47,6 +47,7 @@ REASONS = {
     "later": "no 7",
     "returned": "ErrorInProcess: Stubborn: no 7",
     "class": "TypeError: the handler returned Local, which is a class: return Local(...), or raise it",
+    "group": "2 errors: ValueError: bad; OSError: away",
     "interrupt": "ErrorInProcess: KeyboardInterrupt",
 }
 FINAL = {"dead", "declined", "refused", "refusing"}

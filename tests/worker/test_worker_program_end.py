@@ -110,16 +110,16 @@ def test_it_is_raised_at_last_in_no_group(kind: type[BaseException], run: str, b
 @pytest.mark.parametrize("when", ["at its end", "later"])
 def test_a_handler_that_cancels_its_own_task_ends_no_worker(when: str) -> None:
     """In asyncio that may come when the task waits for the next message."""
-    seen: list[int] = []
+    seen: list[tuple[int, int]] = []
 
     async def main() -> None:
         app, tasks = Worker(), []
 
         @app.on("q")
         async def handle(number: int) -> None:
-            seen.append(number)
             task = asyncio.current_task()
             assert task is not None
+            seen.append((number, task.cancelling()))
             if number == 1 and when == "at its end":
                 task.cancel()
             elif number == 1:
@@ -137,7 +137,7 @@ def test_a_handler_that_cancels_its_own_task_ends_no_worker(when: str) -> None:
             assert app.stats["q"].handled == 3
 
     anyio.run(main, backend="asyncio")
-    assert seen == [1, 2, 3]
+    assert seen == [(1, 0), (2, 0), (3, 0)]
 
 
 @pytest.mark.parametrize("drains", [False, True])

@@ -48,6 +48,9 @@ async def with_three(mail: dict, job: object, more: object) -> None: ...
 async def with_two_values(to: str, text: str) -> None: ...
 
 
+async def with_two_texts(to: str, headers: "dict[str, str]") -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
@@ -55,6 +58,7 @@ async def with_two_values(to: str, text: str) -> None: ...
             with_two_values,
             "the second parameter gets the Job, and 'text' is none: several values are one payload",
         ),
+        (with_two_texts, "the second parameter gets the Job, and 'headers' is none"),
         (without_annotation, "the parameter 'mail' has no annotation"),
         (unreadable, "cannot be read as"),
         (unknown, "'Nothing' cannot be read"),

@@ -103,6 +103,32 @@ async def test_a_parameter_with_a_default_gets_the_job_only_if_it_is_one(face) -
     assert seen == [Job, Job, bool]
 
 
+OwnJob = Job[int]
+
+
+async def test_the_parameter_of_the_job_may_have_any_type_that_a_job_has(face) -> None:
+    seen = []
+
+    async def alias(mail: str, job: "OwnJob") -> None:
+        seen.append(type(job))
+
+    async def anything(mail: str, job: object) -> None:
+        seen.append(type(job))
+
+    async def unknown(mail: str, job: "OnlyForTypeCheckers") -> None:  # noqa: F821
+        seen.append(type(job))
+
+    async def in_batches(mails: list[str], jobs: list) -> None:
+        seen.extend(map(type, jobs))
+
+    for function in (alias, anything, unknown, in_batches):
+        app = Worker(face.methods)
+        app.on("emails", batch=2 if function is in_batches else None)(function)
+        await app.send("emails", "anna")
+        await app.drain()
+    assert seen == [Job] * 4
+
+
 class Address(pydantic.BaseModel):
     street: str = pydantic.Field(alias="Street", min_length=2)
 
